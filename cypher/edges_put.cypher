@@ -1,0 +1,16 @@
+// edges_put: write edges as the newest event left them.
+//
+// kind:    write
+// params:  project: str, rows: [map of from, relation (a relationship type), to, turns, times, event_ids]
+// returns: written: int
+// bounds:  one edge a row
+UNWIND $rows AS row
+MATCH (a:Knowledge {project: $project, key: row.from[0], generation: row.from[1]})
+MATCH (b:Knowledge {project: $project, key: row.to[0], generation: row.to[1]})
+MERGE (a)-[r:$(row.relation)]->(b)
+SET r.turns = row.turns,
+    r.times = [t IN row.times | datetime(t)],
+    r.event_ids = row.event_ids,
+    r.since = datetime(row.since),
+    r.until = datetime(row.until)
+RETURN count(r) AS written

@@ -1,0 +1,38 @@
+// knowledge_page: a page of a project's nodes that are not forgotten, with their evidence where asked.
+//
+// kind:    read
+// params:  project: str, states: [str] or null, kinds: [str] or null, at_risk: bool or null, stale: bool or null,
+//          aged: str, updated_after: str or null, valid_at: str or null, prefix: str, key: str, generation: int,
+//          first: int, evidence: bool
+// returns: node: map
+// bounds:  $first nodes; filters read on until as many are found
+//
+// Ordered by key and generation, after the node that $key and $generation name. An instant before $aged that
+// nothing came after makes a live node stale.
+MATCH (n:Knowledge)
+WHERE n.project = $project AND n.key >= $key AND n.key STARTS WITH $prefix
+  AND (n.key > $key OR n.generation > $generation)
+  AND NOT n:Forgotten
+  AND ($states IS NULL OR n.state IN $states)
+  AND ($kinds IS NULL OR n.kind IN $kinds)
+  AND ($at_risk IS NULL OR n:AtRisk = $at_risk)
+  AND ($stale IS NULL
+    OR (NOT n:Retired AND coalesce(n.verified_at, n.created_at) < datetime($aged)) = $stale)
+  AND ($updated_after IS NULL OR n.updated_at > datetime($updated_after))
+  AND ($valid_at IS NULL
+    OR (n.valid_from <= datetime($valid_at) AND (n.valid_to IS NULL OR n.valid_to > datetime($valid_at))))
+WITH n
+ORDER BY n.project, n.key, n.generation
+LIMIT $first
+RETURN n {
+  .project, .key, .generation, .proposition, .kind, .state, at_risk: n:AtRisk, .forgotten, retired: n:Retired,
+  valid_from: toString(n.valid_from), valid_to: toString(n.valid_to), created_at: toString(n.created_at),
+  updated_at: toString(n.updated_at), verified_at: toString(n.verified_at), .uses, .lineage,
+  .created_seq, .updated_seq,
+  evidence: COLLECT {
+    MATCH (n)-[s:EVIDENCED_BY]->(e:Evidence)
+    WHERE $evidence
+    RETURN e {.project, .key, .type, .source, timestamp: toString(e.timestamp), .hash, .artifact_ref, .metadata}
+    ORDER BY s.seq, e.key
+  }
+} AS node

@@ -1,0 +1,103 @@
+"""Every error that can reach a caller, as one tree.
+
+Each class carries one code of the contract (rules.md section 12). An error names the field it is about, the position
+of the offending value (a character, an item or a line, counted from 0 unless ``field`` says otherwise) and what is
+allowed there, so that a caller can mend the request without reading prose.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class KnowledgeError(Exception):
+    """A refusal or a failure that the caller is told of.
+
+    Args:
+        message: One sentence for people; never database text.
+        field: The argument at fault as the caller wrote it (``event.reason``, ``evidence[0].source``), if one is.
+        position: Where in the value the fault lies: the index of a character in a text or of an item in a list.
+        allowed: What would be accepted instead.
+    """
+
+    code: ClassVar[str] = "INTERNAL"
+
+    def __init__(
+        self, message: str, *, field: str | None = None, position: int | None = None, allowed: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+        self.position = position
+        self.allowed = allowed
+
+    def facts(self) -> dict[str, object]:
+        """The error as a map: code, message, and field, position and allowed where they are known."""
+        known = {"field": self.field, "position": self.position, "allowed": self.allowed}
+        return {"code": self.code, "message": self.message} | {k: v for k, v in known.items() if v is not None}
+
+
+class ValidationError(KnowledgeError):
+    """The request is not of the form that the contract asks for; nothing was looked up."""
+
+    code = "VALIDATION"
+
+
+class NotFoundError(KnowledgeError):
+    """No such thing in this project; also the answer for what another project holds."""
+
+    code = "NOT_FOUND"
+
+
+class AuthorityError(KnowledgeError):
+    """An agent may challenge, but not retire, what a human confirmed last."""
+
+    code = "AUTHORITY"
+
+
+class TerminalStateError(KnowledgeError):
+    """The node is retired, and retired nodes never come back."""
+
+    code = "TERMINAL_STATE"
+
+
+class PropositionConflictError(KnowledgeError):
+    """The key already holds another claim that is still alive."""
+
+    code = "PROPOSITION_CONFLICT"
+
+
+class EventConflictError(KnowledgeError):
+    """The event id was taken before, with other content."""
+
+    code = "EVENT_CONFLICT"
+
+
+class RelationRefusedError(KnowledgeError):
+    """The edge may not exist: a node related to itself, or a ring of SUPERSEDES."""
+
+    code = "RELATION_REFUSED"
+
+
+class LimitError(KnowledgeError):
+    """A stated bound was passed; ``allowed`` says which bound."""
+
+    code = "LIMIT"
+
+
+class UnavailableError(KnowledgeError):
+    """The database cannot be had now; the same request may succeed later."""
+
+    code = "UNAVAILABLE"
+
+
+class InDoubtError(KnowledgeError):
+    """The answer to a commit was lost: ask again with the same event id to learn what became of it."""
+
+    code = "IN_DOUBT"
+
+
+class InternalError(KnowledgeError):
+    """A fault of ours. The caller gets a reference number, the log gets the rest."""
+
+    code = "INTERNAL"

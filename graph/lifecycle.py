@@ -1,0 +1,717 @@
+"""What a command does to the state it meets, and what an event makes of that state (rules.md sections 1 to 4).
+
+``decide`` turns a command into events or refuses it; ``evolve`` folds an event into a ``Slice``, the part of a
+project's projection that a batch of commands touches. Neither does any input or output: the store loads a slice,
+lets commands be decided and folded one after the other, and writes what changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from graph.errors import (
+    AuthorityError,
+    EventConflictError,
+    NotFoundError,
+    PropositionConflictError,
+    RelationRefusedError,
+    TerminalStateError,
+    ValidationError,
+)
+from graph.journal import Command, Event, Head, Json, canonical, evidence_of, repeats, sealed
+from graph.knowledge import (
+    TIME_AHEAD_MAX,
+    ActorType,
+    Edge,
+    EdgeId,
+    Evidence,
+    Kind,
+    Node,
+    NodeId,
+    Relation,
+    State,
+    Transition,
+    instant_text,
+    same_claim,
+)
+
+UNSUPPORTED_HARM_MAX = 2  # the first harmful hint only challenges; the second without support invalidates
+
+_STATE_AFTER = {
+    Transition.CONFIRMED: State.CONFIRMED,
+    Transition.CHALLENGED: State.CHALLENGED,
+    Transition.CORRECTED: State.CORRECTED,
+    Transition.SUPERSEDED: State.SUPERSEDED,
+    Transition.INVALIDATED: State.INVALIDATED,
+    Transition.DISPROVED: State.INVALIDATED,
+}
+
+
+@dataclass(slots=True)
+class Slice:
+    """The part of one project's projection that a batch touches, and what the batch has changed in it.
+
+    Attributes:
+        nodes: By (key, generation). A key that was asked for and is not here does not exist.
+        newest: The newest generation of each key that exists.
+        edges: By (from, relation, to), ended ones included.
+        evidence: By evidence key.
+        events: The events among the ids that were asked for.
+        evidenced: Which node stands on which evidence since which event, as far as asked for or added.
+    """
+
+    project: str
+    head: Head = Head()
+    nodes: dict[NodeId, Node] = field(default_factory=dict)
+    newest: dict[str, int] = field(default_factory=dict)
+    edges: dict[EdgeId, Edge] = field(default_factory=dict)
+    evidence: dict[str, Evidence] = field(default_factory=dict)
+    events: dict[str, Event] = field(default_factory=dict)
+    evidenced: dict[tuple[NodeId, str], int] = field(default_factory=dict)
+    changed_nodes: set[NodeId] = field(default_factory=set)
+    changed_edges: set[EdgeId] = field(default_factory=set)
+    new_evidence: set[str] = field(default_factory=set)
+
+    def node(self, key: str, generation: int | None = None) -> Node | None:
+        """The asked-for generation of the key, or the newest; None when there is none."""
+        wanted = generation if generation is not None else self.newest.get(key, 0)
+        return self.nodes.get((key, wanted))
+
+    def put(self, node: Node) -> None:
+        """Hold the node as it is now, and note that it changed."""
+        self.nodes[node.id] = node
+        self.newest[node.key] = max(node.generation, self.newest.get(node.key, 0))
+        self.changed_nodes.add(node.id)
+
+    def live_edge(self, source: NodeId, relation: Relation, key: str) -> Edge | None:
+        """The live edge to the highest generation of ``key`` that has one."""
+        found = [e for e in self.edges.values() if (e.source, e.relation, e.target[0]) == (source, relation, key)]
+        return max((e for e in found if e.live), key=lambda e: e.target[1], default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a slice must hold before a command can be decided or an event folded."""
+
+    keys: tuple[str, ...] = ()
+    generations: tuple[NodeId, ...] = ()
+    """Nodes of a named generation, besides the newest of each key."""
+    event_ids: tuple[str, ...] = ()
+    evidence_keys: tuple[str, ...] = ()
+    edges: tuple[tuple[str, Relation, str], ...] = ()
+    superseded: tuple[str, ...] = ()
+    """Keys whose chains of SUPERSEDES must be known, so that a ring can be seen."""
+    standing: tuple[str, ...] = ()
+    """Keys whose evidence must be known, so that a transfer can carry it."""
+
+
+def needs(item: Command | Event) -> Needs:
+    """What ``decide`` (for a command) or ``evolve`` (for an event) will look for."""
+    payload, key = item.payload, item.keyed if isinstance(item, Command) else item.key
+    links = [(Relation(r["relation"]), str(r["to"])) for r in payload.get("relations", ())]
+    if item.transition in (Transition.LINKED, Transition.UNLINKED):
+        links.append((Relation(payload["relation"]), payload["to"]))
+    by = [payload["by"]] if "by" in payload else []
+    return Needs(
+        keys=(key, *(to for _, to in links), *by),
+        generations=((key, item.generation),) if item.generation is not None else (),
+        event_ids=(item.event_id, *item.caused_by, *_rule_ids(item.event_id, len(links))),
+        evidence_keys=tuple(e["key"] for e in payload.get("evidence", ()) if "key" in e),
+        edges=(*((key, relation, to) for relation, to in links), *((b, Relation.SUPERSEDES, key) for b in by)),
+        superseded=(
+            *(to for relation, to in links if relation is Relation.SUPERSEDES),
+            *([key] if by else []),
+        ),
+        standing=(key,) if item.transition is Transition.TRANSFERRED else (),
+    )
+
+
+def transfer_needs(here: Slice, command: Command) -> Needs:
+    """What the target project's slice must hold, once the source's is there."""
+    node = here.node(command.keyed, command.generation)
+    evidence_keys = () if node is None else tuple(key for _, key in _standing_on(here, node))
+    return Needs(
+        keys=(command.keyed,), event_ids=(f"{command.event_id}#transfer",), evidence_keys=evidence_keys
+    )
+
+
+def _rule_ids(event_id: str, contradictions_max: int) -> Iterator[str]:
+    yield f"{event_id}#hint"
+    yield f"{event_id}#transfer"
+    for count in range(contradictions_max):
+        yield _contradiction_id(event_id, count)
+
+
+def _contradiction_id(event_id: str, count: int) -> str:
+    return f"{event_id}#contradiction" + (f"-{count + 1}" if count else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a command comes to: the events to append (the command's own first), or what was there already.
+
+    ``standing`` is the position of the event that answers a repeat or a proposal of the same claim; then nothing is
+    appended.
+    """
+
+    events: tuple[Event, ...] = ()
+    standing: int | None = None
+
+
+def decide(slices: Mapping[str, Slice], command: Command, now: datetime, *, rules: bool = True) -> Decision:
+    """The events that a command comes to, in the order of the journal.
+
+    Args:
+        slices: By project; holds what ``needs(command)`` names, and for a transfer the target project too.
+        command: Checked by ``journal.read_command``.
+        now: The recorded time; never before the project's newest event.
+        rules: Whether the events that follow by rule are added; a restored journal carries them already.
+
+    Returns:
+        A decision; the slices are not changed.
+
+    Raises:
+        KnowledgeError: a refusal, in this order of precedence: EVENT_CONFLICT, VALIDATION of the time, NOT_FOUND,
+            PROPOSITION_CONFLICT, TERMINAL_STATE, AUTHORITY, RELATION_REFUSED.
+    """
+    here = slices[command.project]
+    if known := here.events.get(command.event_id):
+        repeats(known, command)
+        return Decision(standing=known.seq)
+    _refuse_future(command, now)
+    _refuse_unknown_causes(here, command)
+    if command.transition is Transition.PROPOSED:
+        return _decide_proposal(here, command, now, rules=rules)
+    node = here.node(command.keyed, command.generation)
+    if node is None:
+        raise NotFoundError(f"there is no node {command.key!r}", field="key", allowed="a key of this project")
+    _refuse_retirement(node, command)
+    _refuse_before_creation(node, command)
+    time = command.time if command.time is not None else max(now, node.created_at)
+    own = _Draft(here, now).own(command, node.generation, _STATE_AFTER.get(command.transition, node.state), time)
+    match command.transition:
+        case Transition.SUPERSEDED:
+            _refuse_supersession(here, node, command)
+        case Transition.LINKED | Transition.UNLINKED:
+            _refuse_link(here, node, command)
+            if rules and command.transition is Transition.LINKED:
+                own = own.contradicting(command, [Relation(command.payload["relation"])], [command.payload["to"]])
+        case Transition.HINTED if rules:
+            own = own.hinted(command, node)
+        case Transition.TRANSFERRED if rules:
+            return _decide_transfer(slices, command, node, own, now)
+        case _:
+            pass
+    _refuse_other_evidence(here, own.events[0])
+    return Decision(own.events)
+
+
+def _decide_proposal(here: Slice, command: Command, now: datetime, *, rules: bool) -> Decision:
+    newest = here.node(command.keyed)
+    if newest is not None and not newest.retired:
+        if same_claim(newest.proposition, command.payload["proposition"]):
+            return Decision(standing=newest.created_seq)
+        raise PropositionConflictError(
+            f"{command.key!r} already holds another claim",
+            field="proposition",
+            allowed="the same claim, another key, or correct",
+        )
+    generation = 1 if newest is None else newest.generation + 1
+    if command.generation not in (None, generation):
+        raise ValidationError(
+            f"the next generation of {command.key!r} is {generation}", field="generation", allowed=str(generation)
+        )
+    time = command.time if command.time is not None else now
+    draft = _Draft(here, now).own(command, generation, State.PROPOSED, time)
+    own = draft.events[0]
+    _refuse_empty_validity(own.payload)
+    relations = [(Relation(r["relation"]), str(r["to"])) for r in own.payload.get("relations", ())]
+    for at, (relation, to) in enumerate(relations):
+        _refuse_end(here, own.key, relation, to, f"payload.relations[{at}].to")
+    _refuse_other_evidence(here, own)
+    if rules:
+        draft = draft.contradicting(command, [r for r, _ in relations], [to for _, to in relations])
+    return Decision(draft.events)
+
+
+def _decide_transfer(
+    slices: Mapping[str, Slice], command: Command, node: Node, own: _Draft, now: datetime
+) -> Decision:
+    to_project = command.payload["to_project"]
+    if to_project == command.project:
+        raise ValidationError(
+            "a node is not transferred to its own project", field="payload.to_project", allowed="another project"
+        )
+    there = slices[to_project]
+    here = slices[command.project]
+    evidence = [here.evidence[key] for _, key in sorted(_standing_on(here, node))]
+    copy = Command(
+        project=to_project,
+        transition=Transition.PROPOSED,
+        key=node.key,
+        payload=_transferred_payload(node, evidence),
+        actor=command.actor,
+        event_id=f"{command.event_id}#transfer",
+        time=command.time,
+        reason=command.reason,
+    )
+    moment = now if there.head.recorded_at is None else max(now, there.head.recorded_at)
+    copied = decide({to_project: there}, copy, moment, rules=False)
+    return Decision((*own.events, *copied.events))
+
+
+def _standing_on(here: Slice, node: Node) -> Iterator[tuple[int, str]]:
+    for (node_id, key), seq in here.evidenced.items():
+        if node_id == node.id:
+            yield seq, key
+
+
+def _transferred_payload(node: Node, evidence: list[Evidence]) -> Json:
+    source = f"{node.project}/{node.key}" + (f"#{node.generation}" if node.generation > 1 else "")
+    payload: Json = {
+        "proposition": node.proposition,
+        "kind": node.kind.value,
+        "valid_from": instant_text(node.valid_from),
+        "lineage": {"sources": [{"type": "knowledge", "id": source}], "method": "transfer"},
+    }
+    if node.valid_to is not None:
+        payload["valid_to"] = instant_text(node.valid_to)
+    if evidence:
+        payload["evidence"] = [evidence_record(e) for e in evidence]
+    return payload
+
+
+def evidence_record(evidence: Evidence) -> Json:
+    """The evidence as it stands in a payload: absent fields left out, metadata as JSON."""
+    record: Json = {
+        "key": evidence.key,
+        "type": evidence.type,
+        "source": evidence.source,
+        "timestamp": instant_text(evidence.timestamp),
+    }
+    if evidence.hash is not None:
+        record["hash"] = evidence.hash
+    if evidence.artifact_ref is not None:
+        record["artifact_ref"] = evidence.artifact_ref
+    if evidence.metadata is not None:
+        record["metadata"] = json.loads(evidence.metadata)
+    return record
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """The events of one decision so far, numbered and chained behind the slice's head."""
+
+    here: Slice
+    now: datetime
+    events: tuple[Event, ...] = ()
+
+    def own(self, command: Command, generation: int, state_after: State, time: datetime) -> _Draft:
+        """With the command's own event, what the caller left out filled in."""
+        return self._with(
+            event_id=command.event_id,
+            transition=command.transition,
+            key=command.keyed,
+            generation=generation,
+            time=time,
+            state_after=state_after,
+            command=command,
+            reason=command.reason,
+            caused_by=command.caused_by,
+            payload=_completed(command, time),
+        )
+
+    def contradicting(self, command: Command, relations: list[Relation], keys: list[str]) -> _Draft:
+        """With a challenge of each live node that the command's links contradict (rules.md section 3)."""
+        draft, count = self, 0
+        for relation, key in zip(relations, keys, strict=True):
+            target = self.here.node(key)
+            if relation is not Relation.CONTRADICTS or target is None or target.retired:
+                continue
+            draft = draft._with(
+                event_id=_contradiction_id(command.event_id, count),
+                transition=Transition.CHALLENGED,
+                key=target.key,
+                generation=target.generation,
+                time=max(self.events[0].time, target.created_at),
+                state_after=State.CHALLENGED,
+                command=command,
+                reason=f"contradicted by {self.events[0].key}",
+                caused_by=(command.event_id,),
+                payload={},
+            )
+            count += 1
+        return draft
+
+    def hinted(self, command: Command, node: Node) -> _Draft:
+        """With what the hint does to the node's state (rules.md section 3)."""
+        transition = _hint_moves(node, command)
+        if transition is None:
+            return self
+        return self._with(
+            event_id=f"{command.event_id}#hint",
+            transition=transition,
+            key=node.key,
+            generation=node.generation,
+            time=self.events[0].time,
+            state_after=_STATE_AFTER[transition],
+            command=command,
+            reason=command.reason or f"hint: {command.payload['outcome']}",
+            caused_by=(command.event_id,),
+            payload={},
+        )
+
+    def _with(
+        self,
+        *,
+        event_id: str,
+        transition: Transition,
+        key: str,
+        generation: int,
+        time: datetime,
+        state_after: State,
+        command: Command,
+        reason: str | None,
+        caused_by: tuple[str, ...],
+        payload: Json,
+    ) -> _Draft:
+        if event_id in self.here.events:
+            raise EventConflictError(
+                f"event {event_id!r}, which follows by rule, was taken before",
+                field="event_id",
+                allowed="a new event id",
+            )
+        last = self.events[-1] if self.events else None
+        event = sealed(
+            Event(
+                project=self.here.project,
+                seq=(last.seq if last else self.here.head.seq) + 1,
+                event_id=event_id,
+                transition=transition,
+                key=key,
+                generation=generation,
+                actor=command.actor,
+                time=time,
+                recorded_at=self.now,
+                reason=reason,
+                caused_by=caused_by,
+                execution=command.execution,
+                payload=payload,
+                state_after=state_after,
+                prev_hash=last.hash if last else self.here.head.hash,
+            )
+        )
+        return replace(self, events=(*self.events, event))
+
+
+def _completed(command: Command, time: datetime) -> Json:
+    payload = dict(command.payload)
+    if command.transition is Transition.PROPOSED:
+        payload = {"kind": Kind.CLAIM.value, "valid_from": instant_text(time)} | payload
+        if "lineage" in payload:
+            payload["lineage"] = {"created_at": instant_text(time)} | payload["lineage"]
+    if "evidence" in payload:
+        payload["evidence"] = [
+            {"key": f"e-{command.minted}-{at}", "timestamp": instant_text(time)} | record
+            for at, record in enumerate(payload["evidence"])
+        ]
+    return payload
+
+
+def _hint_moves(node: Node, command: Command) -> Transition | None:
+    if node.retired:
+        return None
+    if command.payload["outcome"] == "helpful":
+        return Transition.CONFIRMED if node.state is State.PROPOSED else None
+    unsupported = node.unsupported + (0 if command.payload["supported"] else 1)
+    if unsupported < UNSUPPORTED_HARM_MAX or command.payload["supported"] or _forbidden(node, command):
+        return Transition.CHALLENGED
+    return Transition.INVALIDATED
+
+
+def _forbidden(node: Node, command: Command) -> bool:
+    return node.confirmed_by is ActorType.HUMAN and command.actor.type is ActorType.AGENT
+
+
+_RETIRES = frozenset({Transition.CORRECTED, Transition.SUPERSEDED, Transition.INVALIDATED, Transition.DISPROVED})
+_MOVES = _RETIRES | {Transition.CONFIRMED, Transition.CHALLENGED}
+
+
+def _refuse_retirement(node: Node, command: Command) -> None:
+    if command.transition in _MOVES and node.retired:
+        raise TerminalStateError(
+            f"{node.key!r} is {node.state.value} and stays so",
+            field="key",
+            allowed="propose the key again, which makes its next generation",
+        )
+    if command.transition in _RETIRES and _forbidden(node, command):
+        raise AuthorityError(
+            f"a human confirmed {node.key!r} last", field="actor", allowed="challenge, or a human, system or service"
+        )
+
+
+def _refuse_future(command: Command, now: datetime) -> None:
+    if command.time is not None and command.time > now + TIME_AHEAD_MAX:
+        raise ValidationError(
+            "the event's time lies ahead", field="time", allowed="at most five minutes after the present"
+        )
+
+
+def _refuse_before_creation(node: Node, command: Command) -> None:
+    if command.time is not None and command.time < node.created_at:
+        raise ValidationError(
+            f"the event's time lies before the creation of {node.key!r}",
+            field="time",
+            allowed=f"{instant_text(node.created_at)} or later",
+        )
+
+
+def _refuse_unknown_causes(here: Slice, command: Command) -> None:
+    for at, cause in enumerate(command.caused_by):
+        if cause not in here.events:
+            raise NotFoundError(
+                f"there is no event {cause!r}",
+                field=f"caused_by[{at}]",
+                position=at,
+                allowed="ids of earlier events of this project",
+            )
+
+
+def _refuse_empty_validity(payload: Json) -> None:
+    if "valid_to" in payload and datetime.fromisoformat(payload["valid_to"]) < datetime.fromisoformat(
+        payload["valid_from"]
+    ):
+        raise ValidationError(
+            "validity ends before it starts", field="payload.valid_to", allowed=f"{payload['valid_from']} or later"
+        )
+
+
+def _refuse_end(here: Slice, key: str, relation: Relation, to: str, name: str) -> None:
+    if to == key:
+        raise RelationRefusedError(
+            f"{key!r} cannot be related to itself", field=name, allowed=f"{relation.value} another node"
+        )
+    if here.node(to) is None:
+        raise NotFoundError(f"there is no node {to!r}", field=name, allowed="a key of this project")
+
+
+def _refuse_link(here: Slice, node: Node, command: Command) -> None:
+    relation, to = Relation(command.payload["relation"]), command.payload["to"]
+    _refuse_end(here, node.key, relation, to, "payload.to")
+    if command.transition is Transition.UNLINKED:
+        if here.live_edge(node.id, relation, to) is None:
+            raise NotFoundError(
+                f"there is no edge {node.key!r} {relation.value} {to!r}",
+                field="payload.to",
+                allowed="an edge that is not yet unlinked",
+            )
+        return
+    target = here.node(to)
+    if relation is Relation.SUPERSEDES and target is not None:
+        _refuse_ring(here, node.id, target.id, "payload.to")
+
+
+def _refuse_supersession(here: Slice, node: Node, command: Command) -> None:
+    by = command.payload["by"]
+    _refuse_end(here, node.key, Relation.SUPERSEDES, by, "payload.by")
+    successor = here.node(by)
+    if successor is not None:
+        _refuse_ring(here, successor.id, node.id, "payload.by")
+
+
+def _refuse_ring(here: Slice, newer: NodeId, older: NodeId, name: str) -> None:
+    """Refuse ``newer SUPERSEDES older`` where ``older`` already supersedes ``newer``, over any steps."""
+    onward: dict[NodeId, list[NodeId]] = {}
+    for edge in here.edges.values():
+        if edge.relation is Relation.SUPERSEDES and edge.live:
+            onward.setdefault(edge.source, []).append(edge.target)
+    seen, waiting = {older}, [older]
+    while waiting:
+        for target in onward.get(waiting.pop(), ()):
+            if target not in seen:
+                seen.add(target)
+                waiting.append(target)
+    if newer in seen:
+        raise RelationRefusedError(
+            f"{newer[0]!r} is itself superseded by {older[0]!r}, directly or over others",
+            field=name,
+            allowed="chains of SUPERSEDES without rings",
+        )
+
+
+def _refuse_other_evidence(here: Slice, event: Event) -> None:
+    for at, record in enumerate(event.payload.get("evidence", ())):
+        known = here.evidence.get(record["key"])
+        if known is not None and evidence_record(known) != record:
+            raise ValidationError(
+                f"evidence {record['key']!r} is already there with other content",
+                field=f"payload.evidence[{at}].key",
+                position=at,
+                allowed="the same content, or another key",
+            )
+
+
+def evolve(here: Slice, event: Event) -> None:
+    """Fold one event into the slice; the fold of a whole journal is the projection.
+
+    Args:
+        here: Holds what ``needs(event)`` names; changed in place, the changes noted in it.
+        event: The next event of the project's journal.
+    """
+    here.head = Head(event.seq, event.hash, event.recorded_at)
+    here.events[event.event_id] = event
+    _EVOLVE.get(event.transition, _touch)(here, event)
+    if event.transition is Transition.CORRECTED:
+        _stand_on(here, (event.key, event.generation + 1), event)
+    _stand_on(here, (event.key, event.generation), event)
+
+
+def _touched(here: Slice, event: Event) -> Node:
+    node = here.nodes[event.key, event.generation]
+    return replace(node, state=event.state_after, updated_at=event.recorded_at, updated_seq=event.seq)
+
+
+def _touch(here: Slice, event: Event) -> None:
+    here.put(_touched(here, event))
+
+
+def _stand_on(here: Slice, node_id: NodeId, event: Event) -> None:
+    for evidence in evidence_of(event.payload):
+        if evidence.key not in here.evidence:
+            here.evidence[evidence.key] = evidence
+            here.new_evidence.add(evidence.key)
+        here.evidenced.setdefault((node_id, evidence.key), event.seq)
+
+
+def _proposed(here: Slice, event: Event) -> None:
+    payload = event.payload
+    here.put(
+        Node(
+            project=event.project,
+            key=event.key,
+            generation=event.generation,
+            proposition=payload["proposition"],
+            kind=Kind(payload["kind"]),
+            state=State.PROPOSED,
+            valid_from=datetime.fromisoformat(payload["valid_from"]),
+            valid_to=datetime.fromisoformat(payload["valid_to"]) if "valid_to" in payload else None,
+            created_at=event.time,
+            created_seq=event.seq,
+            updated_at=event.recorded_at,
+            updated_seq=event.seq,
+            lineage=_json_text(payload.get("lineage")),
+        )
+    )
+    for relation in payload.get("relations", ()):
+        _open_edge(here, event, (event.key, event.generation), Relation(relation["relation"]), relation["to"])
+
+
+def _json_text(value: object) -> str | None:
+    return None if value is None else canonical(value)
+
+
+def _confirmed(here: Slice, event: Event) -> None:
+    node = replace(_touched(here, event), confirmed_by=event.actor.type)
+    if event.payload.get("evidence"):
+        node = replace(node, verified_at=event.time, verified_seq=event.seq)
+    here.put(node)
+
+
+def _retired(here: Slice, event: Event) -> None:
+    node = _touched(here, event)
+    ends = event.time
+    if event.transition is Transition.SUPERSEDED:
+        successor = here.nodes[event.payload["by"], here.newest[event.payload["by"]]]
+        ends = successor.valid_from
+        _open_edge_between(here, event, successor.id, Relation.SUPERSEDES, node.id)
+    here.put(replace(node, valid_to=max(node.valid_from, ends), retired_seq=event.seq, risk_seq=None))
+
+
+def _corrected(here: Slice, event: Event) -> None:
+    _retired(here, event)
+    old = here.nodes[event.key, event.generation]
+    new = Node(
+        project=old.project,
+        key=old.key,
+        generation=old.generation + 1,
+        proposition=event.payload["proposition"],
+        kind=old.kind,
+        state=State.PROPOSED,
+        valid_from=event.time,
+        valid_to=None,
+        created_at=event.time,
+        created_seq=event.seq,
+        updated_at=event.recorded_at,
+        updated_seq=event.seq,
+    )
+    here.put(new)
+    _open_edge_between(here, event, new.id, Relation.SUPERSEDES, old.id)
+
+
+def _used(here: Slice, event: Event) -> None:
+    node = _touched(here, event)
+    here.put(replace(node, uses=node.uses + 1))
+
+
+def _hinted(here: Slice, event: Event) -> None:
+    node, harmful = _touched(here, event), event.payload["outcome"] == "harmful"
+    here.put(
+        replace(
+            node,
+            helpful=node.helpful + (not harmful),
+            harmful=node.harmful + harmful,
+            unsupported=node.unsupported + (harmful and not event.payload["supported"]),
+        )
+    )
+
+
+def _forgotten(here: Slice, event: Event) -> None:
+    here.put(replace(_touched(here, event), forgotten=event.transition is Transition.FORGOTTEN))
+
+
+def _linked(here: Slice, event: Event) -> None:
+    _touch(here, event)
+    source = (event.key, event.generation)
+    _open_edge(here, event, source, Relation(event.payload["relation"]), event.payload["to"])
+
+
+def _open_edge(here: Slice, event: Event, source: NodeId, relation: Relation, to: str) -> None:
+    _open_edge_between(here, event, source, relation, (to, here.newest[to]))
+
+
+def _open_edge_between(here: Slice, event: Event, source: NodeId, relation: Relation, target: NodeId) -> None:
+    edge = here.edges.get((source, relation, target)) or Edge(source, relation, target, (), (), ())
+    edge = replace(edge, event_ids=(*edge.event_ids, event.event_id))
+    if not edge.live:
+        edge = replace(edge, turns=(*edge.turns, event.seq), times=(*edge.times, event.time))
+    here.edges[edge.id] = edge
+    here.changed_edges.add(edge.id)
+
+
+def _unlinked(here: Slice, event: Event) -> None:
+    _touch(here, event)
+    relation, to = Relation(event.payload["relation"]), event.payload["to"]
+    edge = here.live_edge((event.key, event.generation), relation, to)
+    assert edge is not None, "an event that unlinks names a live edge, or decide() would have refused it"
+    ended = replace(edge, turns=(*edge.turns, event.seq), times=(*edge.times, event.time))
+    here.edges[edge.id] = ended
+    here.changed_edges.add(edge.id)
+
+
+_EVOLVE = {
+    Transition.PROPOSED: _proposed,
+    Transition.CONFIRMED: _confirmed,
+    Transition.CORRECTED: _corrected,
+    Transition.SUPERSEDED: _retired,
+    Transition.INVALIDATED: _retired,
+    Transition.DISPROVED: _retired,
+    Transition.USED: _used,
+    Transition.HINTED: _hinted,
+    Transition.FORGOTTEN: _forgotten,
+    Transition.RECALLED: _forgotten,
+    Transition.LINKED: _linked,
+    Transition.UNLINKED: _unlinked,
+}

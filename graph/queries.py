@@ -1,0 +1,130 @@
+"""Finds the statements in ``cypher/``, reads their headers and checks one against the other.
+
+A statement is a file: its stem is its name, its leading comments are its contract (what it does, whether it reads or
+writes, its parameters, its columns, its bounds). Everything is loaded when the service starts, so a broken file fails
+the start and not a request. This is the only place where text becomes a statement; everywhere else pyright refuses a
+string that was put together.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import LiteralString, cast
+
+from graph.errors import InternalError
+
+_HEADER_LINE = re.compile(r"^// ?(.*)$")
+_FIELD = re.compile(r"^(kind|params|returns|bounds):\s*(.*)$")
+_NAME = re.compile(r"([a-z_]+):")
+_PARAMETER = re.compile(r"\$([a-z_]+)")
+_LITERAL_OR_COMMENT = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|//[^\n]*")
+_DEPTH_CEILING = re.compile(r"\*1\.\.(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One statement.
+
+    Attributes:
+        name: The file's stem.
+        text: The file as it stands, header included, so that operators see what runs.
+        kind: ``read``, ``write`` or ``schema``; read statements run in sessions that the server lets only read.
+        params: Names of the parameters that it takes.
+        returns: Names of its columns, in order.
+        bounds: What keeps its work finite.
+    """
+
+    name: str
+    text: LiteralString
+    kind: str
+    params: frozenset[str]
+    returns: tuple[str, ...]
+    bounds: str
+
+    def walking(self, depth: int) -> Query:
+        """The statement with its depth ceiling, a literal in the file, tightened to ``depth`` hops.
+
+        Cypher takes no parameter there; a caller may only tighten, and only to a whole number.
+        """
+        ceiling = _DEPTH_CEILING.search(self.text)
+        if ceiling is None or not 1 <= depth <= int(ceiling.group(1)):
+            raise InternalError(f"{self.name} cannot walk {depth} hops")
+        return _tightened(self, depth)
+
+
+@cache
+def _tightened(query: Query, depth: int) -> Query:
+    text = cast(LiteralString, _DEPTH_CEILING.sub(f"*1..{depth:d}", query.text))
+    return Query(query.name, text, query.kind, query.params, query.returns, query.bounds)
+
+
+@cache
+def load(name: str) -> Query:
+    """The statement of that name.
+
+    Raises:
+        InternalError: no such file, or its header does not fit its text; says which and where.
+    """
+    source = _folder() / f"{name}.cypher"
+    if not source.is_file():
+        raise InternalError(f"cypher/{name}.cypher is missing")
+    return parse(name, source.read_text("utf-8"))
+
+
+def names() -> tuple[str, ...]:
+    """The names of all statements, sorted."""
+    return tuple(sorted(path.stem for path in _folder().glob("*.cypher")))
+
+
+@cache
+def _folder() -> Path:
+    beside = Path(__file__).resolve().parent.parent / "cypher"
+    return beside if beside.is_dir() else Path(str(files("cypher")))
+
+
+def parse(name: str, text: str) -> Query:
+    """A statement from the text of its file.
+
+    Raises:
+        InternalError: a header field is missing, the declared parameters are not the used ones, or there is more
+            than one statement.
+    """
+    fields = _header(name, text)
+    body = _LITERAL_OR_COMMENT.sub("''", text)
+    declared = frozenset(_NAME.findall(fields["params"]))
+    if used := declared ^ frozenset(_PARAMETER.findall(body)):
+        raise InternalError(f"cypher/{name}.cypher declares other parameters than it uses: {', '.join(sorted(used))}")
+    if ";" in body:
+        raise InternalError(f"cypher/{name}.cypher holds a semicolon: one statement a file, without one")
+    return Query(
+        name=name,
+        text=cast(LiteralString, text),
+        kind=fields["kind"],
+        params=declared,
+        returns=tuple(_NAME.findall(fields["returns"])),
+        bounds=fields["bounds"],
+    )
+
+
+def _header(name: str, text: str) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    last = ""
+    for line in text.splitlines():
+        comment = _HEADER_LINE.match(line)
+        if comment is None:
+            break
+        if field := _FIELD.match(comment.group(1)):
+            last = field.group(1)
+            fields[last] = field.group(2)
+        elif last and comment.group(1).startswith("  "):
+            fields[last] += " " + comment.group(1).strip()
+        else:
+            last = ""
+    missing = {"kind", "params", "returns", "bounds"} - fields.keys()
+    if missing or not text.startswith(f"// {name}: ") or fields["kind"] not in ("read", "write", "schema"):
+        raise InternalError(f"the header of cypher/{name}.cypher is wrong or lacks {', '.join(sorted(missing))}")
+    return fields
