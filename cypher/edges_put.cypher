@@ -6,7 +6,7 @@
 // bounds:  one edge a row
 UNWIND $rows AS row
 MATCH (a:Knowledge {project: $project, key: row.from[0], generation: row.from[1]})
-MATCH (b:Knowledge {project: $project, key: row.to[0], generation: row.to[1]})
+MATCH (b:Knowledge {project: a.project, key: row.to[0], generation: row.to[1]})
 MERGE (a)-[r:$(row.relation)]->(b)
 SET r.turns = row.turns,
     r.times = [t IN row.times | datetime(t)],

@@ -6,7 +6,7 @@
 // bounds:  one relationship a row
 UNWIND $rows AS row
 MATCH (n:Knowledge {project: $project, key: row.key, generation: row.generation})
-MATCH (e:Evidence {project: $project, key: row.evidence})
+MATCH (e:Evidence {project: n.project, key: row.evidence})
 MERGE (n)-[s:EVIDENCED_BY]->(e)
   ON CREATE SET s.seq = row.seq
 RETURN count(s) AS written

@@ -9,9 +9,10 @@
 //
 // Ordered by key and generation, after the node that $key and $generation name. An instant before $aged that
 // nothing came after makes a live node stale.
+WITH reduce(last = $prefix, _ IN range(1, 200) | last + '\uDBFF\uDFFF') AS last
 MATCH (n:Knowledge)
-WHERE n.project = $project AND n.key >= $key AND n.key STARTS WITH $prefix
-  AND (n.key > $key OR n.generation > $generation)
+WHERE n.project = $project AND n.key >= $key AND n.key <= last AND n.generation >= 1 AND n.key STARTS WITH $prefix
+  AND CASE n.key WHEN $key THEN n.generation > $generation ELSE true END
   AND NOT n:Forgotten
   AND ($states IS NULL OR n.state IN $states)
   AND ($kinds IS NULL OR n.kind IN $kinds)

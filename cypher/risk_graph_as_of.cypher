@@ -11,14 +11,12 @@ MATCH (start)
     WHERE size([t IN r.turns WHERE t <= $seq]) % 2 = 1 AND (a.retired_seq IS NULL OR a.retired_seq > $seq))*
   (n:Knowledge)
 WITH DISTINCT n
-RETURN n.key AS key, n.generation AS generation,
-  CASE WHEN n.verified_seq IS NULL THEN 0 ELSE coalesce(
-    COLLECT {
-      MATCH (e:Event)-[:ABOUT]->(n)
-      WHERE e.verifies AND e.seq <= $seq
-      RETURN max(e.seq)
-    }[0], 0)
-  END AS verified_seq,
+CALL (n) {
+  MATCH (e:Event)-[:ABOUT]->(n)
+  WHERE n.verified_seq IS NOT NULL AND e.verifies AND e.seq <= $seq
+  RETURN coalesce(max(e.seq), 0) AS verified_seq
+}
+RETURN n.key AS key, n.generation AS generation, verified_seq,
   CASE WHEN n.retired_seq <= $seq THEN n.retired_seq END AS retired_seq,
   COLLECT {
     MATCH (n)-[s:DEPENDS_ON|DERIVED_FROM]->(t:Knowledge)

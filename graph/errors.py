@@ -33,8 +33,11 @@ class KnowledgeError(Exception):
 
     def facts(self) -> dict[str, object]:
         """The error as a map: code, message, and field, position and allowed where they are known."""
-        known = {"field": self.field, "position": self.position, "allowed": self.allowed}
-        return {"code": self.code, "message": self.message} | {k: v for k, v in known.items() if v is not None}
+        facts: dict[str, object] = {"code": self.code, "message": self.message}
+        for name in ("field", "position", "allowed"):
+            if (value := getattr(self, name)) is not None:
+                facts[name] = value
+        return facts
 
 
 class ValidationError(KnowledgeError):

@@ -240,6 +240,44 @@ def read_command(line: Mapping[str, Any], *, actor: Actor, project: str | None =
     )
 
 
+def read_event(line: Mapping[str, Any], command: Command) -> Event:
+    """The event that a written journal line says it is; ``command`` is what ``read_command`` made of the line.
+
+    Whether it follows from the journal before it shows when the command is decided again: the hash must come out
+    the same.
+
+    Raises:
+        ValidationError: a field that a written line carries is missing or not of its form.
+    """
+    seq, digest, previous = line.get("seq"), line.get("hash"), line.get("prev_hash")
+    if isinstance(seq, bool) or not isinstance(seq, int) or seq < 1:
+        raise ValidationError("a written line carries its position", field="seq", allowed="1, 2, 3 …")
+    for name, value in (("hash", digest), ("prev_hash", previous)):
+        if not isinstance(value, str) or not re.fullmatch("[0-9a-f]{64}", value):
+            raise ValidationError(f"a written line carries its {name}", field=name, allowed="64 hex digits")
+    if command.key is None or command.generation is None or command.time is None:
+        missing = "key" if command.key is None else "generation" if command.generation is None else "time"
+        raise ValidationError(f"a written line carries its {missing}", field=missing, allowed="the written value")
+    return Event(
+        project=command.project,
+        seq=seq,
+        event_id=command.event_id,
+        transition=command.transition,
+        key=command.key,
+        generation=command.generation,
+        actor=command.actor,
+        time=command.time,
+        recorded_at=checked_instant(line.get("recorded_at"), "recorded_at"),
+        reason=command.reason,
+        caused_by=command.caused_by,
+        execution=command.execution,
+        payload=command.payload,
+        state_after=_member(State, line.get("state_after"), "state_after"),
+        prev_hash=cast(str, previous),
+        hash=cast(str, digest),
+    )
+
+
 def _given(line: Mapping[str, Any], name: str, otherwise: object) -> object:
     value = line.get(name)
     return otherwise if value is None else value

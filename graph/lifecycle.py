@@ -8,7 +8,7 @@ lets commands be decided and folded one after the other, and writes what changed
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -138,6 +138,39 @@ def transfer_needs(here: Slice, command: Command) -> Needs:
     )
 
 
+def projects(commands: Iterable[Command], *, rules: bool) -> set[str]:
+    """The projects that the commands concern; with ``rules``, those that nodes are transferred to among them."""
+    concerned: set[str] = set()
+    for command in commands:
+        concerned.add(command.project)
+        if rules and command.transition is Transition.TRANSFERRED:
+            concerned.add(command.payload["to_project"])
+    return concerned
+
+
+async def gather(
+    commands: Sequence[Command], load: Callable[[str, Sequence[Needs]], Awaitable[Slice]], *, rules: bool
+) -> dict[str, Slice]:
+    """The slices that a batch of commands needs, by project.
+
+    Args:
+        commands: In the order in which they will be decided.
+        load: Gives a project's slice; called again for a project that a transfer leads to, once it is known which
+            evidence goes along.
+        rules: As for ``decide``.
+    """
+    wanted: dict[str, list[Needs]] = {project: [] for project in projects(commands, rules=rules)}
+    for command in commands:
+        wanted[command.project].append(needs(command))
+    slices = {project: await load(project, found) for project, found in wanted.items()}
+    transfers = [c for c in commands if rules and c.transition is Transition.TRANSFERRED]
+    for command in transfers:
+        wanted[command.payload["to_project"]].append(transfer_needs(slices[command.project], command))
+    for project in {command.payload["to_project"] for command in transfers}:
+        slices[project] = await load(project, wanted[project])
+    return slices
+
+
 def _rule_ids(event_id: str, contradictions_max: int) -> Iterator[str]:
     yield f"{event_id}#hint"
     yield f"{event_id}#transfer"
@@ -210,6 +243,9 @@ def decide(slices: Mapping[str, Slice], command: Command, now: datetime, *, rule
 
 
 def _decide_proposal(here: Slice, command: Command, now: datetime, *, rules: bool) -> Decision:
+    relations = [(Relation(r["relation"]), str(r["to"])) for r in command.payload.get("relations", ())]
+    for at, (relation, to) in enumerate(relations):
+        _refuse_end(here, command.keyed, relation, to, f"payload.relations[{at}].to")
     newest = here.node(command.keyed)
     if newest is not None and not newest.retired:
         if same_claim(newest.proposition, command.payload["proposition"]):
@@ -228,9 +264,6 @@ def _decide_proposal(here: Slice, command: Command, now: datetime, *, rules: boo
     draft = _Draft(here, now).own(command, generation, State.PROPOSED, time)
     own = draft.events[0]
     _refuse_empty_validity(own.payload)
-    relations = [(Relation(r["relation"]), str(r["to"])) for r in own.payload.get("relations", ())]
-    for at, (relation, to) in enumerate(relations):
-        _refuse_end(here, own.key, relation, to, f"payload.relations[{at}].to")
     _refuse_other_evidence(here, own)
     if rules:
         draft = draft.contradicting(command, [r for r, _ in relations], [to for _, to in relations])
@@ -258,8 +291,7 @@ def _decide_transfer(
         time=command.time,
         reason=command.reason,
     )
-    moment = now if there.head.recorded_at is None else max(now, there.head.recorded_at)
-    copied = decide({to_project: there}, copy, moment, rules=False)
+    copied = decide({to_project: there}, copy, not_before(now, there.head), rules=False)
     return Decision((*own.events, *copied.events))
 
 
@@ -327,9 +359,12 @@ class _Draft:
     def contradicting(self, command: Command, relations: list[Relation], keys: list[str]) -> _Draft:
         """With a challenge of each live node that the command's links contradict (rules.md section 3)."""
         draft, count = self, 0
-        for relation, key in zip(relations, keys, strict=True):
+        contradicted = dict.fromkeys(
+            key for relation, key in zip(relations, keys, strict=True) if relation is Relation.CONTRADICTS
+        )
+        for key in contradicted:
             target = self.here.node(key)
-            if relation is not Relation.CONTRADICTS or target is None or target.retired:
+            if target is None or target.retired:
                 continue
             draft = draft._with(
                 event_id=_contradiction_id(command.event_id, count),
@@ -412,10 +447,11 @@ def _completed(command: Command, time: datetime) -> Json:
     if command.transition is Transition.PROPOSED:
         payload = {"kind": Kind.CLAIM.value, "valid_from": instant_text(time)} | payload
         if "lineage" in payload:
-            payload["lineage"] = {"created_at": instant_text(time)} | payload["lineage"]
+            made: Json = {"created_at": instant_text(time)}
+            payload["lineage"] = made | payload["lineage"]
     if "evidence" in payload:
         payload["evidence"] = [
-            {"key": f"e-{command.minted}-{at}", "timestamp": instant_text(time)} | record
+            {"key": f"e-{command.minted}-{at}", "timestamp": instant_text(time), **record}
             for at, record in enumerate(payload["evidence"])
         ]
     return payload
@@ -554,6 +590,27 @@ def _refuse_other_evidence(here: Slice, event: Event) -> None:
             )
 
 
+def not_before(now: datetime, head: Head) -> datetime:
+    """The recorded time for an event behind ``head``: a clock that is set back does not turn the journal back."""
+    return now if head.recorded_at is None else max(now, head.recorded_at)
+
+
+def refuse_other(decided: Event, written: Event) -> None:
+    """Refuse a written event that does not come out of the journal before it as it stands.
+
+    Raises:
+        ValidationError: with the first field that differs.
+    """
+    if decided.hash != written.hash:
+        line = written.line()
+        wrong = next(name for name, value in decided.line().items() if line[name] != value)
+        raise ValidationError(
+            f"the event does not follow from the journal before it: {wrong} differs",
+            field=wrong,
+            allowed="a journal as it was written, from its first event on",
+        )
+
+
 def evolve(here: Slice, event: Event) -> None:
     """Fold one event into the slice; the fold of a whole journal is the projection.
 
@@ -684,7 +741,8 @@ def _open_edge(here: Slice, event: Event, source: NodeId, relation: Relation, to
 
 def _open_edge_between(here: Slice, event: Event, source: NodeId, relation: Relation, target: NodeId) -> None:
     edge = here.edges.get((source, relation, target)) or Edge(source, relation, target, (), (), ())
-    edge = replace(edge, event_ids=(*edge.event_ids, event.event_id))
+    if event.event_id not in edge.event_ids[-1:]:
+        edge = replace(edge, event_ids=(*edge.event_ids, event.event_id))
     if not edge.live:
         edge = replace(edge, turns=(*edge.turns, event.seq), times=(*edge.times, event.time))
     here.edges[edge.id] = edge

@@ -21,6 +21,7 @@ from neomodel import (
     IntegerProperty,
     StringProperty,
     adb,
+    config,
 )
 
 from graph import queries
@@ -55,6 +56,7 @@ class Project(AsyncStructuredNode):
     seq: Any = IntegerProperty()
     hash: Any = StringProperty()
     recorded_at: Any = DateTimeNeo4jFormatProperty()
+    rebuilding: Any = BooleanProperty()
 
 
 class Evidence(AsyncStructuredNode):
@@ -153,8 +155,8 @@ async def install(driver: AsyncDriver, database: str) -> None:
     """
     missing = await absent(driver, database)
     if _DECLARED_BY_NEOMODEL in missing:
+        config.DATABASE_NAME = database
         await adb.set_connection(driver=driver)
-        adb.database_name = database
         await adb.install_labels(Project, quiet=True)
     for name in queries.names():
         if name.removeprefix("schema_") in missing:

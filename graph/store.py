@@ -28,7 +28,14 @@ from neo4j.exceptions import (
 )
 
 from graph import lifecycle, queries, risk, schema
-from graph.errors import InDoubtError, InternalError, KnowledgeError, LimitError, UnavailableError, ValidationError
+from graph.errors import (
+    InDoubtError,
+    InternalError,
+    KnowledgeError,
+    LimitError,
+    NotFoundError,
+    UnavailableError,
+)
 from graph.journal import GENESIS_HASH, Command, Event, Head, Json, canonical
 from graph.knowledge import (
     Actor,
@@ -243,11 +250,39 @@ class Store:
 
         return await self._managed(work, neo4j.WRITE_ACCESS, seconds)
 
+    async def peek(self, project: str, needs: Sequence[Needs]) -> Slice:
+        """The slice that commands would meet now; nothing is locked, so it may be old when it is used."""
+
+        async def work(tx: AsyncManagedTransaction) -> Slice:
+            here = (await _load(tx, project, needs)).here
+            heads = await _run(tx, "project_head", project=project)
+            if heads:
+                here.head = Head(heads[0]["seq"], heads[0]["hash"], _at(heads[0]["recorded_at"]))
+            return here
+
+        return await self._managed(work, neo4j.READ_ACCESS, BATCH_SECONDS)
+
+    async def marked(self, project: str) -> tuple[Head, frozenset[NodeId]]:
+        """A project's head and the nodes that are at risk at that very position; writers wait for the moment it takes.
+
+        Raises:
+            NotFoundError: there is no such project.
+        """
+
+        async def work(tx: AsyncManagedTransaction) -> tuple[Head, frozenset[NodeId]]:
+            if not await _run(tx, "project_head", project=project):
+                raise NotFoundError(f"there is no project {project!r}", field="project", allowed="a known project")
+            head = await _lock(tx, project)
+            rows = await _run(tx, "risk_marked", project=project)
+            return head, frozenset((row["key"], row["generation"]) for row in rows)
+
+        return await self._managed(work, neo4j.WRITE_ACCESS, READ_SECONDS)
+
     async def replay(self, project: str, events: Sequence[Event]) -> None:
         """Fold events of a project's journal into its projection again, in one transaction."""
 
         async def work(tx: AsyncManagedTransaction) -> None:
-            await _lock(tx, project)
+            await _lock(tx, project, rebuilding=True)
             batch = await _load(tx, project, [lifecycle.needs(event) for event in events])
             for event in events:
                 lifecycle.evolve(batch.here, event)
@@ -288,21 +323,16 @@ class _Attempt:
         return self.answers
 
     async def _loaded(self, tx: AsyncManagedTransaction) -> dict[str, _Batch]:
-        transfers = [] if self._restored is not None else [
-            c for c in self._commands if c.transition is Transition.TRANSFERRED
-        ]
-        wanted: dict[str, list[Needs]] = {command.project: [] for command in self._commands}
-        for command in self._commands:
-            wanted[command.project].append(lifecycle.needs(command))
-        targets = {command.payload["to_project"] for command in transfers}
+        batches: dict[str, _Batch] = {}
+
+        async def load(project: str, found: Sequence[Needs]) -> Slice:
+            batches[project] = await _load(tx, project, found)
+            return batches[project].here
+
         # Heads are locked in one order everywhere, so that two transfers cannot wait for each other.
-        heads = {project: await _lock(tx, project) for project in sorted(wanted.keys() | targets)}
-        batches = {project: await _load(tx, project, found) for project, found in wanted.items()}
-        for command in transfers:
-            target = command.payload["to_project"]
-            wanted.setdefault(target, []).append(lifecycle.transfer_needs(batches[command.project].here, command))
-        for target in targets:
-            batches[target] = await _load(tx, target, wanted[target])
+        projects = sorted(lifecycle.projects(self._commands, rules=self._restored is None))
+        heads = {project: await _lock(tx, project) for project in projects}
+        await lifecycle.gather(self._commands, load, rules=self._restored is None)
         for project, head in heads.items():
             batches[project].here.head = head
         return batches
@@ -316,11 +346,11 @@ class _Attempt:
     ) -> Taken | KnowledgeError:
         here = slices[command.project]
         restored = None if self._restored is None else self._restored[command.event_id]
-        now = restored.recorded_at if restored is not None else _not_before(self._now, here.head)
+        now = restored.recorded_at if restored is not None else lifecycle.not_before(self._now, here.head)
         try:
             decision = lifecycle.decide(slices, command, now, rules=restored is None)
             if restored is not None and decision.events:
-                _refuse_other(decision.events[0], restored)
+                lifecycle.refuse_other(decision.events[0], restored)
         except KnowledgeError as refusal:
             return refusal
         if decision.standing is not None:
@@ -358,26 +388,14 @@ class _Attempt:
         )
 
 
-def _not_before(now: datetime, head: Head) -> datetime:
-    return now if head.recorded_at is None else max(now, head.recorded_at)
-
-
-def _refuse_other(decided: Event, restored: Event) -> None:
-    if decided.hash != restored.hash:
-        wrong = next((n for n, v in decided.line().items() if restored.line()[n] != v), "hash")
-        raise ValidationError(
-            f"the event does not follow from the journal before it: {wrong} differs",
-            field=wrong,
-            allowed="a journal as it was written, from its first event on",
-        )
-
-
 async def _run(tx: AsyncManagedTransaction, name: str, **params: Any) -> list[Row]:
     return await (await tx.run(queries.load(name).text, params)).data()
 
 
-async def _lock(tx: AsyncManagedTransaction, project: str) -> Head:
+async def _lock(tx: AsyncManagedTransaction, project: str, *, rebuilding: bool = False) -> Head:
     row = (await _run(tx, "project_lock", project=project))[0]
+    if row["rebuilding"] and not rebuilding:
+        raise UnavailableError(f"the projection of {project!r} is being rebuilt", allowed="the same request later")
     return Head(row["seq"], row["hash"] or GENESIS_HASH, _instant(row["recorded_at"]))
 
 
@@ -400,15 +418,15 @@ async def _load(tx: AsyncManagedTransaction, project: str, needs: Iterable[Needs
     here = Slice(project)
     batch = _Batch(here)
     for raw in row["nodes"]:
-        node = _node(project, raw)
+        node = node_of(project, raw)
         here.nodes[node.id] = node
         here.newest[node.key] = max(raw["newest"], here.newest.get(node.key, 0))
         if raw["depended"]:
             batch.depended.add(node.id)
     for raw in row["edges"]:
-        edge = _edge(raw)
+        edge = edge_of(raw)
         here.edges[edge.id] = edge
-    here.evidence = {raw["key"]: _evidence(raw) for raw in row["evidence"]}
+    here.evidence = {raw["key"]: evidence_of(raw) for raw in row["evidence"]}
     here.evidenced = {((raw["node"][0], raw["node"][1]), raw["evidence"]): raw["seq"] for raw in row["evidenced"]}
     for raw in row["events"]:
         here.events[raw["event_id"]] = event_of(raw)
@@ -547,8 +565,6 @@ def _about_row(event: Event) -> Row:
 
 
 def _node_row(node: Node) -> Row:
-    labels = [node.state.value.capitalize(), node.kind.value.capitalize()]
-    labels += ["Retired"] * node.retired + ["Forgotten"] * node.forgotten
     return {
         "key": node.key,
         "generation": node.generation,
@@ -571,11 +587,18 @@ def _node_row(node: Node) -> Row:
         "forgotten": node.forgotten,
         "confirmed_by": None if node.confirmed_by is None else node.confirmed_by.value,
         "lineage": node.lineage,
-        "labels": labels,
+        "labels": labels_of(node),
     }
 
 
-def _node(project: str, raw: Row) -> Node:
+def labels_of(node: Node) -> list[str]:
+    """The labels that a node carries beside ``Knowledge`` and ``AtRisk``, so that analysts can colour and filter."""
+    labels = [node.state.value.capitalize(), node.kind.value.capitalize()]
+    return labels + ["Retired"] * node.retired + ["Forgotten"] * node.forgotten
+
+
+def node_of(project: str, raw: Row) -> Node:
+    """A node from the map that ``slice_load`` and ``export_nodes`` return."""
     confirmed_by = raw["confirmed_by"]
     return Node(
         project=project,
@@ -617,7 +640,8 @@ def _edge_row(edge: Edge) -> Row:
     }
 
 
-def _edge(raw: Row) -> Edge:
+def edge_of(raw: Row) -> Edge:
+    """An edge from the map that ``slice_load`` and ``export_edges`` return."""
     return Edge(
         source=(raw["from"][0], raw["from"][1]),
         relation=Relation(raw["relation"].lower()),
@@ -640,7 +664,8 @@ def _evidence_row(evidence: Evidence) -> Row:
     }
 
 
-def _evidence(raw: Row) -> Evidence:
+def evidence_of(raw: Row) -> Evidence:
+    """Evidence from the map that ``slice_load`` and ``evidence_page`` return."""
     return Evidence(
         key=raw["key"],
         type=raw["type"],

@@ -1,0 +1,10 @@
+// risk_marked: all nodes of a project that are at risk now.
+//
+// kind:    read
+// params:  project: str
+// returns: key: str, generation: int
+// bounds:  nodes at risk
+MATCH (n:AtRisk)
+WHERE n.project = $project AND n.key IS NOT NULL AND n.generation >= 1
+RETURN n.key AS key, n.generation AS generation
+ORDER BY key, generation

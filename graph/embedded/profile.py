@@ -1,0 +1,158 @@
+"""What a server is tuned for: one to work with, and a lean one to test against."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+MIB = 1024 * 1024
+CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+# Neo4j reaches into these packages of the JDK and does not start without.
+OPENED = ("java.base/java.nio", "java.base/java.io", "java.base/sun.nio.ch", "java.base/java.util.concurrent")
+
+# Both servers answer on the loopback only, phone nobody, load no plug-in, read no file and call no address from a
+# query, and wait five seconds for a lock where the default is for ever. The two internal settings save ten seconds of
+# quiet at each stop; the blocklist is the one that Neo4j itself recommends for Community.
+SHARED = (
+    ("server.default_listen_address", "127.0.0.1"),
+    ("server.https.enabled", "false"),
+    ("dbms.usage_report.enabled", "false"),
+    ("client.allow_telemetry", "false"),
+    ("db.logs.query.enabled", "OFF"),
+    ("db.lock.acquisition.timeout", "5s"),
+    ("dbms.security.procedures.allowlist", ""),
+    ("dbms.security.allow_csv_import_from_file_urls", "false"),
+    ("internal.dbms.cypher_ip_blocklist", "0.0.0.0/0,::/0"),
+    ("internal.dbms.bolt.netty_server_shutdown_quiet_period", "0"),
+    ("internal.server.bolt.thread_pool_shutdown_wait_time", "0s"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where a server listens on 127.0.0.1; `http` is None for one without Browser."""
+
+    bolt: int
+    http: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How a server is started.
+
+    Attributes:
+        name: For logs and the state file.
+        heap_mib: The most heap it may take.
+        page_cache_mib: Memory for the store's pages, beside the heap.
+        flags: Other flags for the JVM.
+        settings: Settings of Neo4j, on top of the shared ones.
+        auth: Whether a password is asked for.
+        browser: Whether it serves Neo4j Browser over HTTP.
+        durable: Whether its store is worth an orderly stop; one that is not is killed.
+        start_seconds_max: How long until it must have answered a query.
+    """
+
+    name: str
+    heap_mib: int
+    page_cache_mib: int
+    flags: tuple[str, ...]
+    settings: tuple[tuple[str, str], ...]
+    auth: bool
+    browser: bool
+    durable: bool
+    start_seconds_max: float
+
+    def java_options(self, jars: tuple[Path, ...]) -> list[str]:
+        """What belongs between `java` and the name of the class to run."""
+        return [
+            f"-Xmx{self.heap_mib}m",
+            *self.flags,
+            *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED),
+            "-Dfile.encoding=UTF-8",
+            "-cp",
+            os.pathsep.join(
+                map(str, jars)
+            ),  # one by one and sorted: a class archive holds for one order only
+        ]
+
+    def conf(self, ports: Ports) -> str:
+        """The text of neo4j.conf."""
+        listening = [
+            ("server.bolt.listen_address", f"127.0.0.1:{ports.bolt}"),
+            ("server.bolt.advertised_address", f"127.0.0.1:{ports.bolt}"),
+            ("server.http.enabled", str(ports.http is not None).lower()),
+        ]
+        if ports.http is not None:
+            listening += [
+                ("server.http.listen_address", f"127.0.0.1:{ports.http}"),
+                ("server.http.advertised_address", f"127.0.0.1:{ports.http}"),
+                ("server.http_enabled_modules", "BROWSER"),
+                ("dbms.security.http_access_control_allow_origin", f"http://127.0.0.1:{ports.http}"),
+            ]
+        own = [
+            ("server.memory.pagecache.size", f"{self.page_cache_mib}M"),
+            ("dbms.security.auth_enabled", str(self.auth).lower()),
+        ]
+        lines = (f"{name}={value}" for name, value in (*SHARED, *listening, *own, *self.settings))
+        return "# Written by Whence at every start; changes made here are lost.\n" + "\n".join(lines) + "\n"
+
+
+def memory_bytes() -> int:
+    """The memory that this machine, or the container around this process, has in all."""
+    limits = [psutil.virtual_memory().total]
+    for file in CGROUP_LIMITS:
+        try:
+            limits.append(int(file.read_text("ascii")))
+        except (OSError, ValueError):  # no such version of cgroups, or "max"
+            continue
+    return min(limits)
+
+
+def serving(memory: int) -> Profile:
+    """A server for work, sized for a machine with so many bytes of memory.
+
+    A quarter of the memory is heap (512 MiB to 4 GiB) and an eighth is page cache (64 MiB to 2 GiB), so that half is
+    left to the API and to the rest of the machine. Log files are made at full size, since that came back from a full
+    disk every time and making them piece by piece did not; 64 MiB each keeps a young store small.
+    """
+    heap = max(512, min(4096, memory // 4 // MIB))
+    return Profile(
+        name="serve",
+        heap_mib=heap,
+        page_cache_mib=max(64, min(2048, memory // 8 // MIB)),
+        flags=("-XX:+UseG1GC", "-Xms256m", "-XX:+ExitOnOutOfMemoryError"),
+        settings=(
+            ("db.store.files.preallocate", "true"),
+            ("db.tx_log.preallocate", "true"),
+            ("db.tx_log.rotation.size", "64M"),
+            ("db.transaction.timeout", "120s"),  # a backstop; every call of ours brings its own, shorter one
+            ("db.memory.transaction.max", f"{heap // 4}M"),  # the default lets one query take all of the heap
+        ),
+        auth=True,
+        browser=True,
+        durable=True,
+        start_seconds_max=180.0,  # measured 48 s on a machine busy with other work; a full disk hangs it for ever
+    )
+
+
+SERVE = serving(memory_bytes())
+
+TEST = Profile(
+    name="test",
+    heap_mib=256,
+    page_cache_mib=32,
+    flags=("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms64m", "-Xss512k"),
+    settings=(
+        ("db.tx_log.rotation.size", "16M"),
+        ("db.store.files.preallocate", "false"),
+        ("server.bolt.thread_pool_min_size", "1"),
+    ),
+    auth=False,
+    browser=False,
+    durable=False,
+    start_seconds_max=180.0,
+)

@@ -1,0 +1,390 @@
+"""A Neo4j of our own: started, proved, watched, restarted when it dies, and stopped.
+
+One folder, one server, one owner. The owner holds the folder's lock for as long as it lives; the server is its child in
+a session of its own, so that Ctrl-C reaches the owner first and the store is closed after the last request.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self
+
+import psutil
+from neo4j.exceptions import AuthError, DriverError, Neo4jError
+
+from graph.embedded import proof
+from graph.embedded.connection import Connection, holder, identity, local
+from graph.embedded.jars import classpath
+from graph.embedded.java import find_java
+from graph.embedded.locks import FileLock
+from graph.embedded.logs import LogSince
+from graph.embedded.profile import SERVE, Ports, Profile
+from graph.embedded.secret import establish_password
+from graph.embedded.state import Holder, ServerState, forget_state, orphans
+from graph.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+ROOM_BYTES_MIN = 200_000_000  # with less, the first full log file breaks the store, and a start hangs
+STOP_SECONDS_MAX = 20.0  # an orderly stop takes one to two; after a full disk it never ends
+PORT_TRIES = 3  # a port that was free may be taken in the seconds until the server binds it
+POLL_SECONDS = 0.1
+MAIN_CLASS = "org.neo4j.server.CommunityEntryPoint"
+RESTARTS_MAX = 5  # within the window; a server that dies more often needs a person
+RESTART_WINDOW_SECONDS = 600.0
+BACKOFF_SECONDS_MAX = 30.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """What the watcher has to tell.
+
+    Attributes:
+        kind: `died` and `restarted` come in pairs; `failed` is a restart that did not succeed and will be tried
+            again; `given_up` is the last.
+        detail: The reason, as far as it is known; for people.
+        connection: How to reach the server after `restarted`; the address and the password are as before.
+    """
+
+    kind: Literal["died", "failed", "restarted", "given_up"]
+    detail: str
+    connection: Connection | None = None
+
+
+class _StoppedError(Exception):
+    """The owner stopped the server while it was starting."""
+
+
+class EmbeddedNeo4j:
+    """One server in one folder. Its methods may be called from any thread; `start` and `stop` block.
+
+    Args:
+        home: Whence's folder; the server lives in `neo4j` under it.
+        profile: How it is tuned.
+        cache: Where jars are kept; `cache` under `home` by default.
+        console: Where progress is shown; stderr by default, and nothing when that is no terminal.
+        on_incident: Told when the server dies and comes back, in the watcher's thread. What it raises is logged.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        profile: Profile = SERVE,
+        *,
+        cache: Path | None = None,
+        console: Console | None = None,
+        on_incident: Callable[[Incident], None] | None = None,
+    ) -> None:
+        self._home = home.resolve() / "neo4j"
+        self._cache = (cache or home.resolve() / "cache") / "jars"
+        self._profile = profile
+        self._console = console
+        self._on_incident = on_incident
+        self._lock = FileLock(self._home / "run" / "lock")
+        self._guard = threading.Lock()  # held to begin a child and to decide that none will begin any more
+        self._stopping = threading.Event()
+        self._over = threading.Event()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
+        self._command: list[str] = []
+        self._password = ""
+        self._ports = Ports(0, None)
+        self._watcher: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        """Start it."""
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop it."""
+        self.stop()
+
+    @property
+    def connection(self) -> Connection | None:
+        """How to reach the server while it answers; None before the start, during a restart and after the end."""
+        return self._connection
+
+    def start(self) -> Connection:
+        """Start the server and wait until it answers.
+
+        The first start on a machine fetches 121 MB. A server that an owner left behind is stopped first.
+
+        Raises:
+            UnavailableError: the folder is in use, the disk is almost full, there is no Java, the jars are not to be
+                had, or the server does not answer in time; `allowed` says what to do.
+        """
+        assert not self._lock.held, "this server was started before"
+        for folder in (self._home, self._home / "conf", self._home / "run", self._home / "logs"):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._take_lock()
+        try:
+            self._stopping.clear()
+            self._over.clear()
+            self._require_room()
+            for left in orphans(self._home):
+                log.warning("stopping a Neo4j that its owner left behind, pid %d", left.pid)
+                _end(left, orderly=self._profile.durable)
+            self._prepare()
+            self._first_launch()
+        except BaseException:
+            forget_state(self._home)
+            self._lock.release()
+            raise
+        atexit.register(self.stop)
+        self._watcher = threading.Thread(target=self._watch, daemon=True, name="whence-neo4j-watcher")
+        self._watcher.start()
+        assert self._connection is not None
+        return self._connection
+
+    def stop(self) -> None:
+        """Stop the server and let the folder go; without effect when it is not running.
+
+        Takes one to two seconds, and at most 20 before the server is killed, which loses no commit.
+        """
+        self._stopping.set()
+        with self._guard:
+            child = self._child
+        if child is not None:
+            _end(child, orderly=self._profile.durable)
+        if self._watcher is not None and self._watcher is not threading.current_thread():
+            self._watcher.join()
+        self._connection = None
+        if self._lock.held:
+            forget_state(self._home)
+            self._lock.release()
+            atexit.unregister(self.stop)
+        self._over.set()
+
+    def restart(self) -> None:
+        """Kill the server, for the watcher to bring it back; for a store that refuses everything after a full disk."""
+        with self._guard:
+            child = self._child
+        if child is not None:
+            child.kill()
+
+    def alive(self) -> bool:
+        """Whether the server runs and has been proved to answer since it last began."""
+        child = self._child
+        return self._connection is not None and child is not None and child.poll() is None
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until the server is gone for good, stopped or given up; False if it is not after that time."""
+        return self._over.wait(seconds)
+
+    def _take_lock(self) -> None:
+        if self._lock.take():
+            me = Holder.of(os.getpid())
+            self._lock.note(f"{me.pid} {me.created}\n")
+            return
+        found = holder(self._home.parent)
+        who = f"process {found.pid} since {found.since}" if found else "another process"
+        raise UnavailableError(
+            f"{self._home.parent} is in use by {who}",
+            field="WHENCE_HOME",
+            allowed="`whence down`, or another folder in WHENCE_HOME",
+        )
+
+    def _require_room(self) -> None:
+        free = shutil.disk_usage(self._home).free
+        if free < ROOM_BYTES_MIN:
+            raise UnavailableError(
+                f"{self._home} has {free / 1e6:.0f} MB free; Neo4j breaks off when the disk is full",
+                field="WHENCE_HOME",
+                allowed=f"{ROOM_BYTES_MIN / 1e6:.0f} MB or more",
+            )
+
+    def _prepare(self) -> None:
+        java = find_java()
+        jars = classpath(self._cache, console=self._console)
+        options = (
+            self._home / "conf" / "java.options"
+        )  # a file, since a command line is short on some systems
+        options.write_bytes(os.fsencode(_quoted(self._profile.java_options(jars))))
+        self._command = [
+            str(java.program),
+            f"@{options}",
+            MAIN_CLASS,
+            f"--home-dir={self._home}",
+            f"--config-dir={self._home / 'conf'}",
+        ]
+        self._password = establish_password(self._home)
+
+    def _first_launch(self) -> None:
+        wanted = proof.remembered_ports(self._home)
+        for attempt in range(PORT_TRIES):
+            bolt = proof.free_port(wanted.bolt)
+            http = proof.free_port(wanted.http) if self._profile.browser else None
+            try:
+                self._launch(Ports(bolt, http))
+            except _StoppedError:
+                raise UnavailableError("the embedded Neo4j was stopped while it was starting") from None
+            except UnavailableError:
+                if attempt + 1 == PORT_TRIES or not any(proof.accepts(port) for port in (bolt, http) if port):
+                    raise
+                wanted = Ports(0, 0)  # somebody took one meanwhile
+            else:
+                return
+
+    def _launch(self, ports: Ports) -> None:
+        """Begin a child and prove it; on any failure there is no child left."""
+        (self._home / "conf" / "neo4j.conf").write_text(self._profile.conf(ports), "utf-8")
+        told = LogSince(self._home / "logs")
+        self._ports = ports
+        with self._guard:
+            if self._stopping.is_set():
+                raise _StoppedError
+            child = self._child = self._spawn()
+        try:
+            state = ServerState(
+                Holder.of(child.pid), Holder.of(os.getpid()), ports, self._profile.name, ready=False
+            )
+            state.write(self._home)
+            connection = self._await(child, ports, told)
+            ServerState(state.java, state.owner, ports, state.profile, ready=True).write(self._home)
+        except BaseException:
+            child.kill()
+            child.wait()
+            raise
+        self._connection = connection
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        quiet = {name: value for name, value in os.environ.items() if not name.startswith("NEO4J_")}
+        with (self._home / "logs" / "console.log").open("wb") as console:
+            return subprocess.Popen(  # noqa: S603  a Java that was asked, and arguments of our own
+                self._command,
+                cwd=self._home,
+                env=quiet,  # another server's password is none of its business
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
+            )
+
+    def _await(self, child: subprocess.Popen[bytes], ports: Ports, told: LogSince) -> Connection:
+        """Wait for the child to answer, and prove that it is ours; the driver's own waiting is bounded here."""
+        connection = local(ports, self._password, child.pid)
+        deadline = time.monotonic() + self._profile.start_seconds_max
+        while not self._answers(child, connection, ports):
+            if self._stopping.is_set():
+                raise _StoppedError
+            if child.poll() is not None or time.monotonic() > deadline:
+                seconds = self._profile.start_seconds_max
+                how = (
+                    f"ended with code {child.returncode}"
+                    if child.returncode is not None
+                    else f"is silent after {seconds:.0f} s"
+                )
+                raise UnavailableError(
+                    f"the embedded Neo4j {how}: {told.reason()}", allowed=f"what {self._home / 'logs'} tells"
+                )
+            time.sleep(POLL_SECONDS)
+        return connection
+
+    def _answers(self, child: subprocess.Popen[bytes], connection: Connection, ports: Ports) -> bool:
+        if child.poll() is not None or not proof.accepts(ports.bolt):
+            return False
+        if not proof.listens(psutil.Process(child.pid), ports.bolt):
+            return False  # someone else has the port; our child is about to find out
+        try:
+            store = proof.within(proof.QUESTION_SECONDS_MAX, lambda: identity(connection))
+        except AuthError as failure:
+            raise UnavailableError(
+                f"the embedded Neo4j refuses the password in {self._home}",
+                allowed="the password file that belongs to it",
+            ) from failure
+        except (Neo4jError, DriverError, TimeoutError, OSError):
+            return False  # not yet; the deadline decides
+        if self._profile.auth and not proof.refuses_strangers(connection.uri, connection.username):
+            raise UnavailableError(
+                "the embedded Neo4j takes any password", allowed="a report to the makers of Whence"
+            )
+        proof.remember(self._home, store, ports)
+        return True
+
+    def _watch(self) -> None:
+        begun: deque[float] = deque(maxlen=RESTARTS_MAX)
+        while True:
+            child = self._child
+            assert child is not None
+            code = child.wait()
+            if self._stopping.is_set():
+                return
+            self._connection = None
+            self._tell(Incident("died", f"exit code {code}"))
+            if not self._bring_back(begun):
+                self._over.set()
+                return
+
+    def _bring_back(self, begun: deque[float]) -> bool:
+        """Restart on the same ports until it works; False when it was stopped or died too often."""
+        pause = 0.0
+        while not self._stopping.wait(pause):
+            now = time.monotonic()
+            if len(begun) == begun.maxlen and now - begun[0] < RESTART_WINDOW_SECONDS:
+                self._tell(Incident("given_up", f"{RESTARTS_MAX} restarts in {RESTART_WINDOW_SECONDS:.0f} s"))
+                return False
+            try:
+                self._require_room()  # waiting for room counts for nothing: a start without it would hang
+                begun.append(now)
+                self._launch(self._ports)
+            except _StoppedError:
+                return False
+            except UnavailableError as failure:
+                self._tell(Incident("failed", failure.message))
+                pause = min(BACKOFF_SECONDS_MAX, 2 * pause or 1.0)
+            else:
+                self._tell(
+                    Incident(
+                        "restarted",
+                        f"pid {self._connection.pid if self._connection else 0}",
+                        self._connection,
+                    )
+                )
+                return True
+        return False
+
+    def _tell(self, incident: Incident) -> None:
+        level = logging.INFO if incident.kind == "restarted" else logging.WARNING
+        log.log(level, "embedded Neo4j %s: %s", incident.kind, incident.detail)
+        if self._on_incident is not None:
+            try:
+                self._on_incident(incident)
+            except Exception:
+                log.exception("the listener for incidents failed")
+
+
+def _end(server: psutil.Process | subprocess.Popen[bytes], *, orderly: bool) -> None:
+    """End a server, in order if its store is worth it, and by force if it does not go."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        try:
+            if orderly:
+                server.terminate()
+                server.wait(STOP_SECONDS_MAX)
+        except (psutil.TimeoutExpired, subprocess.TimeoutExpired):
+            log.warning("Neo4j did not stop within %.0f s and is killed", STOP_SECONDS_MAX)
+        finally:
+            server.kill()
+            server.wait(STOP_SECONDS_MAX)
+
+
+def _quoted(options: list[str]) -> str:
+    """Options as the `java` program reads them from a file."""
+    quoted = [option.replace("\\", "\\\\").replace('"', '\\"') for option in options]
+    return "".join(f'"{option}"\n' for option in quoted)

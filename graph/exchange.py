@@ -1,0 +1,314 @@
+"""Journals and graphs as files: what is read into a project and what is written out of it.
+
+A file of events is tried before any of it is taken: every line is decided against the database and the lines before
+it, on a scratch beside the database, so that one bad line means that nothing of the file is taken. Then it is taken in
+transactions of a thousand events. A line that was taken before is a repeat, so an interrupted import goes on where it
+stopped when it is called again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from graph import audit, lifecycle
+from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError
+from graph.graphml import GraphHeader, document
+from graph.journal import Command, Event, canonical, read_command, read_event
+from graph.knowledge import Actor, NodeId, instant_text
+from graph.lifecycle import Needs, Slice
+from graph.scratch import Scratch
+from graph.store import BATCH_SECONDS, Row, Store, Taken
+
+BATCH_EVENTS = 1_000  # a transaction of an import: large enough to spread the commit, small enough to hold
+LINE_BYTES_MAX = 4 * 1024 * 1024  # the longest event that the limits on its parts allow is shorter
+REFUSALS_MAX = 1_000  # bad lines that a report names; it counts the others
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A bad line: its number, counted from 1, and what is wrong with it."""
+
+    line: int
+    error: KnowledgeError
+
+
+@dataclass(slots=True)
+class Report:
+    """What became of a file.
+
+    Attributes:
+        lines: Lines read, blank ones left out.
+        taken: Events that are new to the journal, those that the service added by rule left out.
+        repeated: Lines that were there already, or that changed nothing.
+        refused: Bad lines.
+        refusals: The first of them.
+        newly_at_risk: Nodes that the file put at risk.
+    """
+
+    lines: int = 0
+    taken: int = 0
+    repeated: int = 0
+    refused: int = 0
+    refusals: list[Refusal] = field(default_factory=list[Refusal])
+    newly_at_risk: int = 0
+
+    def refuse(self, line: int, error: KnowledgeError) -> None:
+        """Count a bad line, and keep it if it is among the first."""
+        self.refused += 1
+        if len(self.refusals) < REFUSALS_MAX:
+            self.refusals.append(Refusal(line, error))
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a file is read.
+
+    Attributes:
+        project: The project of lines that name none.
+        actor: Who acts in lines that name none.
+        restore: Keep position, recorded time and hash, and refuse what does not follow.
+        keep_going: Take the good lines although there are bad ones.
+    """
+
+    project: str
+    actor: Actor
+    restore: bool = False
+    keep_going: bool = False
+
+
+Progress = Callable[[str, int], None]
+"""Told the phase (``trying`` or ``taking``) and how many lines of it are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    number: int
+    command: Command
+    written: Event | None
+
+
+async def import_journal(
+    store: Store, read: Callable[[], Iterable[bytes]], terms: Terms, progress: Progress = lambda _phase, _done: None
+) -> Report:
+    """Take a file of events.
+
+    Args:
+        store: Where to.
+        read: Gives the file's lines from its start; called twice, unless ``keep_going``.
+        terms: How the file is read.
+        progress: Told how far it is.
+
+    Returns:
+        What became of it. With a bad line and without ``keep_going``, nothing was taken.
+
+    Raises:
+        UnavailableError, InDoubtError: the database was lost on the way; the same call goes on where it stopped.
+    """
+    if not terms.keep_going:
+        tried = await _try(store, read(), terms, progress)
+        if tried.refused:
+            return tried
+    report = Report()
+    for batch in _batches(_read_lines(read(), terms, report)):
+        await _take(store, batch, report)
+        progress("taking", report.lines)
+    return report
+
+
+async def _take(store: Store, batch: list[_Line], report: Report) -> None:
+    restored = {line.command.event_id: line.written for line in batch if line.written is not None}
+    answers = await store.append(
+        [line.command for line in batch],
+        datetime.now(UTC),
+        restored=restored or None,
+        seconds=BATCH_SECONDS,
+    )
+    for line, answer in zip(batch, answers, strict=True):
+        if isinstance(answer, Taken):
+            report.taken += answer.applied
+            report.repeated += not answer.applied
+            report.newly_at_risk += answer.newly_at_risk if answer.applied else 0
+        else:
+            report.refuse(line.number, answer)
+
+
+async def _try(store: Store, lines: Iterable[bytes], terms: Terms, progress: Progress) -> Report:
+    report, trial = Report(), _Trial(store)
+    for batch in _batches(_read_lines(lines, terms, report)):
+        for line, error in await trial.decide(batch):
+            report.refuse(line.number, error)
+        progress("trying", report.lines)
+    trial.close()
+    return report
+
+
+class _Trial:
+    """Decides commands as the store would, and keeps what comes of them on scratches instead of in the database."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._scratches: dict[str, Scratch] = {}
+
+    def close(self) -> None:
+        for scratch in self._scratches.values():
+            scratch.close()
+
+    async def decide(self, batch: Sequence[_Line]) -> list[tuple[_Line, KnowledgeError]]:
+        rules = all(line.written is None for line in batch)
+        slices = await lifecycle.gather([line.command for line in batch], self._load, rules=rules)
+        added: dict[str, list[str]] = {project: [] for project in slices}
+        refused: list[tuple[_Line, KnowledgeError]] = []
+        for line in batch:
+            try:
+                for event in self._decided(slices, line):
+                    lifecycle.evolve(slices[event.project], event)
+                    added[event.project].append(event.event_id)
+            except KnowledgeError as error:
+                refused.append((line, error))
+        for project, here in slices.items():
+            self._scratches[project].save(here, added[project])
+        return refused
+
+    def _decided(self, slices: Mapping[str, Slice], line: _Line) -> tuple[Event, ...]:
+        here, written = slices[line.command.project], line.written
+        now = written.recorded_at if written is not None else lifecycle.not_before(datetime.now(UTC), here.head)
+        decision = lifecycle.decide(slices, line.command, now, rules=written is None)
+        if written is not None and decision.events:
+            lifecycle.refuse_other(decision.events[0], written)
+        return decision.events
+
+    async def _load(self, project: str, needs: Sequence[Needs]) -> Slice:
+        scratch = self._scratches.setdefault(project, Scratch(project))
+        return scratch.laid_over(await self._store.peek(project, needs), needs)
+
+
+def _batches(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
+    batch: list[_Line] = []
+    for line in lines:
+        batch.append(line)
+        if len(batch) == BATCH_EVENTS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _read_lines(lines: Iterable[bytes], terms: Terms, report: Report) -> Iterator[_Line]:
+    for number, raw in enumerate(lines, start=1):
+        if not raw.strip():
+            continue
+        report.lines += 1
+        try:
+            yield _read_line(number, raw, terms)
+        except KnowledgeError as error:
+            report.refuse(number, error)
+
+
+def _read_line(number: int, raw: bytes, terms: Terms) -> _Line:
+    line = _parsed(raw)
+    if line.get("event_id") is None:
+        # A line without an id gets one that the same line of the same file always gets, so that a repeat is seen.
+        digest = hashlib.sha256(b"%d\n%s" % (number, raw.strip())).hexdigest()
+        line["event_id"] = f"import-{digest[:32]}"
+    command = read_command(line, actor=terms.actor, project=terms.project)
+    return _Line(number, command, read_event(line, command) if terms.restore else None)
+
+
+def _parsed(raw: bytes) -> dict[str, Any]:
+    if len(raw) > LINE_BYTES_MAX:
+        raise LimitError(f"the line is {len(raw)} bytes long", allowed=f"at most {LINE_BYTES_MAX} bytes")
+    try:
+        line = json.loads(raw.decode("utf-8").removeprefix("\ufeff"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise ValidationError("the line is not UTF-8", position=error.start, allowed="UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        position = error.pos if isinstance(error, json.JSONDecodeError) else None
+        raise ValidationError("the line is not JSON", position=position, allowed="one JSON object") from None
+    if not isinstance(line, dict):
+        raise ValidationError("the line is not a JSON object", allowed="one JSON object")
+    return cast(dict[str, Any], line)
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(name)
+
+
+async def journal_file(store: Store, project: str) -> AsyncIterator[bytes]:
+    """A project's journal up to its present head, as a file, one chunk a page.
+
+    Raises:
+        NotFoundError: there is no such project; before the first chunk.
+    """
+    heads = await store.read("project_head", project=project)
+    if not heads:
+        raise NotFoundError(f"there is no project {project!r}", field="project", allowed="a known project")
+    async for batch in audit.batches(audit.events(store, project, heads[0]["seq"]), PAGE):
+        yield b"".join(canonical(event.line()).encode() + b"\n" for event in batch)
+
+
+Then = Callable[[Sequence[NodeId], int], Awaitable[dict[NodeId, Row]]]
+"""Gives nodes as they were at a position of the journal."""
+
+
+async def graphml_file(store: Store, project: str, then: Then) -> AsyncIterator[bytes]:
+    """A project's nodes and live edges at one position of its journal, as GraphML.
+
+    What is at risk is read at once, while writers wait for a moment; everything else is read page by page as it was
+    at that position, so writers go on meanwhile and the file is of one piece.
+
+    Raises:
+        NotFoundError: there is no such project; before the first chunk.
+    """
+    head, marked = await store.marked(project)
+    counts = (await store.read("export_counts", seconds=BATCH_SECONDS, project=project, seq=head.seq))[0]
+    header = GraphHeader(
+        project=project,
+        at_seq=head.seq,
+        head_hash=head.hash,
+        node_count=counts["nodes"],
+        edge_count=counts["edges"],
+        recorded_at=None if head.recorded_at is None else instant_text(head.recorded_at),
+    )
+    nodes = _nodes_at(store, project, head.seq, marked, then)
+    async for chunk in document(header, nodes, _edges_at(store, project, head.seq)):
+        yield chunk
+
+
+async def _nodes_at(
+    store: Store, project: str, seq: int, marked: frozenset[NodeId], then: Then
+) -> AsyncIterator[Row]:
+    def page(last: Row | None) -> dict[str, object]:
+        node = {"key": "", "generation": 0} if last is None else last["node"]
+        return {"project": project, "seq": seq, "after_key": node["key"], "after_generation": node["generation"]}
+
+    async for row in store.stream("export_nodes", page, PAGE):
+        node, node_id = row["node"], (row["node"]["key"], row["node"]["generation"])
+        if node["updated_seq"] > seq:
+            node = (await then([node_id], seq))[node_id]
+        yield node | {"at_risk": node_id in marked}
+
+
+async def _edges_at(store: Store, project: str, seq: int) -> AsyncIterator[Row]:
+    def page(last: Row | None) -> dict[str, object]:
+        key, generation = ("", 0) if last is None else (last["key"], last["generation"])
+        return {"project": project, "seq": seq, "ended": False, "after_key": key, "after_generation": generation}
+
+    async for row in store.stream("export_edges", page, PAGE):
+        for edge in row["edges"]:
+            turns = sum(1 for turn in edge["turns"] if turn <= seq)
+            yield {
+                "from_key": edge["from"][0],
+                "from_generation": edge["from"][1],
+                "relation": edge["relation"],
+                "to_key": edge["to"][0],
+                "to_generation": edge["to"][1],
+                "since": edge["times"][turns - 1],
+                "until": None,
+                "event_ids": edge["event_ids"],
+            }

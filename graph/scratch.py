@@ -1,0 +1,202 @@
+"""A projection on disk, beside the database: for trying a file of events before it is taken, and for checking a
+projection against its journal. It holds as much as there is disk for; memory does not grow with it.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from graph.journal import Head
+from graph.knowledge import DEPENDENCE, Edge, EdgeId, Evidence, Node, NodeId, Relation
+from graph.lifecycle import Needs, Slice
+
+T = TypeVar("T")
+
+_TABLES = """
+CREATE TABLE node (key TEXT, generation INT, node BLOB, PRIMARY KEY (key, generation)) WITHOUT ROWID;
+CREATE TABLE edge (key TEXT, generation INT, relation TEXT, to_key TEXT, to_generation INT, live INT, edge BLOB,
+  PRIMARY KEY (key, generation, relation, to_key, to_generation)) WITHOUT ROWID;
+CREATE INDEX edge_target ON edge (to_key, to_generation, relation);
+CREATE INDEX edge_pair ON edge (key, relation, to_key);
+CREATE TABLE evidence (key TEXT PRIMARY KEY, evidence BLOB) WITHOUT ROWID;
+CREATE TABLE stands (key TEXT, generation INT, evidence TEXT, seq INT, PRIMARY KEY (key, generation, evidence))
+  WITHOUT ROWID;
+CREATE TABLE event (event_id TEXT PRIMARY KEY, event BLOB) WITHOUT ROWID;
+"""
+
+
+class Scratch:
+    """One project's projection in a temporary file that vanishes with the process.
+
+    Slices are loaded from it and saved to it as the store does with Neo4j, so the same fold runs on both.
+    """
+
+    def __init__(self, project: str) -> None:
+        self.project = project
+        self.head = Head()
+        self._db = sqlite3.connect("", isolation_level=None)
+        self._db.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN; {_TABLES}")
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._db.close()
+
+    def laid_over(self, here: Slice, needs: Iterable[Needs]) -> Slice:
+        """The slice with what this scratch knows better put over it."""
+        found = list(needs)
+        if self.head.seq:
+            here.head = self.head
+        for key in {key for n in found for key in n.keys}:
+            for node in self._nodes("SELECT node FROM node WHERE key=? ORDER BY generation DESC LIMIT 1", key):
+                here.nodes[node.id] = node
+                here.newest[key] = node.generation
+        for node_id in {node_id for n in found for node_id in n.generations}:
+            for node in self._nodes("SELECT node FROM node WHERE key=? AND generation=?", *node_id):
+                here.nodes[node.id] = node
+        for key, relation, to in {pair for n in found for pair in n.edges}:
+            self._put_edges(here, "SELECT edge FROM edge WHERE key=? AND relation=? AND to_key=?", key, relation, to)
+        for key in {key for n in found for key in n.superseded}:
+            self._put_chain(here, key)
+        self._put_evidence(here, found)
+        for event_id in {event_id for n in found for event_id in n.event_ids}:
+            for event in self._values("SELECT event FROM event WHERE event_id=?", event_id):
+                here.events[event_id] = event
+        return here
+
+    def save(self, here: Slice, event_ids: Iterable[str]) -> None:
+        """Keep what a batch changed in the slice, and the events that it added."""
+        run = self._db.execute
+        self.head = here.head
+        for node_id in here.changed_nodes:
+            run("REPLACE INTO node VALUES (?,?,?)", (*node_id, pickle.dumps(here.nodes[node_id])))
+        for edge_id in here.changed_edges:
+            (key, generation), relation, (to_key, to_generation) = edge_id
+            edge = here.edges[edge_id]
+            row = (key, generation, relation.value, to_key, to_generation, edge.live, pickle.dumps(edge))
+            run("REPLACE INTO edge VALUES (?,?,?,?,?,?,?)", row)
+        for key in here.new_evidence:
+            run("REPLACE INTO evidence VALUES (?,?)", (key, pickle.dumps(here.evidence[key])))
+        for ((key, generation), evidence), seq in here.evidenced.items():
+            run("INSERT OR IGNORE INTO stands VALUES (?,?,?,?)", (key, generation, evidence, seq))
+        for event_id in event_ids:
+            run("REPLACE INTO event VALUES (?,?)", (event_id, pickle.dumps(here.events[event_id])))
+
+    def node(self, node_id: NodeId) -> Node | None:
+        """The node, if there is one."""
+        return next(self._nodes("SELECT node FROM node WHERE key=? AND generation=?", *node_id), None)
+
+    def nodes(self) -> Iterator[Node]:
+        """All nodes, by key and generation."""
+        return self._nodes("SELECT node FROM node ORDER BY key, generation")
+
+    def edge(self, edge_id: EdgeId) -> Edge | None:
+        """The edge, if there is one."""
+        (key, generation), relation, (to_key, to_generation) = edge_id
+        where = "key=? AND generation=? AND relation=? AND to_key=? AND to_generation=?"
+        found = self._values(
+            f"SELECT edge FROM edge WHERE {where}",  # noqa: S608 (no value is put into the text)
+            key, generation, relation.value, to_key, to_generation,
+        )
+        return next(found, None)
+
+    def evidence(self, key: str) -> Evidence | None:
+        """The evidence, if there is any of that key."""
+        return next(self._values("SELECT evidence FROM evidence WHERE key=?", key), None)
+
+    def standing_on(self, node_id: NodeId) -> list[str]:
+        """Keys of the evidence that a node stands on, in the order of the events that said so."""
+        rows = self._db.execute(
+            "SELECT evidence FROM stands WHERE key=? AND generation=? ORDER BY seq, evidence", node_id
+        )
+        return [row[0] for row in rows]
+
+    def counts(self) -> dict[str, int]:
+        """How many nodes, edges (ended ones included), pieces of evidence and events there are."""
+        tables = {"nodes": "node", "edges": "edge", "evidence": "evidence", "events": "event"}
+        return {
+            name: self._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 (fixed names)
+            for name, table in tables.items()
+        }
+
+    def threats(self) -> Iterator[tuple[NodeId, int]]:
+        """Live nodes that rest directly on a retired one, with the position of its retirement."""
+        for node in self.nodes():
+            if node.retired_seq is not None:
+                for dependent in self.dependents(node.id):
+                    yield dependent, node.retired_seq
+
+    def dependents(self, node_id: NodeId) -> list[NodeId]:
+        """Live nodes that rest directly on a node, over live edges."""
+        rows = self._db.execute(
+            "SELECT DISTINCT key, generation, relation FROM edge WHERE to_key=? AND to_generation=? AND live=1",
+            node_id,
+        ).fetchall()
+        found = {(row[0], row[1]) for row in rows if Relation(row[2]) in DEPENDENCE}
+        return sorted(n for n in found if (node := self.node(n)) is not None and not node.retired)
+
+    def verified(self) -> Mapping[NodeId, int]:
+        """For each live node the position at which evidence last confirmed it, looked up as it is asked for."""
+        return _Verified(self)
+
+    def resting(self) -> Mapping[NodeId, Sequence[NodeId]]:
+        """For each node its dependents, looked up as they are asked for."""
+        return _Dependents(self)
+
+    def _nodes(self, statement: str, *values: Any) -> Iterator[Node]:
+        return self._values(statement, *values)
+
+    def _values(self, statement: str, *values: Any) -> Iterator[Any]:
+        for row in self._db.execute(statement, values):
+            yield pickle.loads(row[0])  # noqa: S301 (our own file, never anyone else's)
+
+    def _put_edges(self, here: Slice, statement: str, *values: Any) -> list[Edge]:
+        found: list[Edge] = list(self._values(statement, *values))
+        for edge in found:
+            here.edges[edge.id] = edge
+        return found
+
+    def _put_chain(self, here: Slice, key: str) -> None:
+        seen, waiting = {key}, [key]
+        while waiting:
+            statement = "SELECT edge FROM edge WHERE key=? AND relation=?"
+            for edge in self._put_edges(here, statement, waiting.pop(), Relation.SUPERSEDES.value):
+                if edge.target[0] not in seen:
+                    seen.add(edge.target[0])
+                    waiting.append(edge.target[0])
+
+    def _put_evidence(self, here: Slice, needs: list[Needs]) -> None:
+        wanted = {key for n in needs for key in n.evidence_keys}
+        for key in {key for n in needs for key in n.standing}:
+            for row in self._db.execute("SELECT generation, evidence, seq FROM stands WHERE key=?", (key,)):
+                here.evidenced[(key, row[0]), row[1]] = row[2]
+                wanted.add(row[1])
+        for key in wanted:
+            if (evidence := self.evidence(key)) is not None:
+                here.evidence[key] = evidence
+
+
+class _Lazy(Mapping[NodeId, T]):
+    def __init__(self, scratch: Scratch) -> None:
+        self._scratch = scratch
+
+    def __iter__(self) -> Iterator[NodeId]:
+        return (node.id for node in self._scratch.nodes())
+
+    def __len__(self) -> int:
+        return self._scratch.counts()["nodes"]
+
+
+class _Verified(_Lazy[int]):
+    def __getitem__(self, node_id: NodeId) -> int:
+        node = self._scratch.node(node_id)
+        if node is None or node.retired:
+            raise KeyError(node_id)
+        return node.verified_seq or 0
+
+
+class _Dependents(_Lazy[Sequence[NodeId]]):
+    def __getitem__(self, node_id: NodeId) -> Sequence[NodeId]:
+        return self._scratch.dependents(node_id)

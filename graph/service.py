@@ -1,0 +1,549 @@
+"""The use cases: what the API and the command ask of the projects in a store.
+
+Bounds and defaults of the contract are enforced here, so that every caller meets the same ones. Answers are maps as
+one statement made them; instants in them are text in UTC. Reads of the past are told by a ``Moment``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from graph import audit, exchange, risk, schema
+from graph.errors import KnowledgeError, LimitError, NotFoundError, UnavailableError, ValidationError
+from graph.journal import Command, Head
+from graph.knowledge import AGING, Kind, NodeId, Relation, State, checked_key, instant_text
+from graph.store import Row, Store, Taken, event_of
+
+FIRST_MAX = 1_000  # items a page: what a person pages through and a frontend holds
+DEPTH_MAX = 100  # hops of a walk; the ceiling in cypher/provenance_*.cypher
+NODES_MAX = 10_000  # nodes of one walk
+IDS_MAX = 10_000  # nodes asked for in one statement
+RISK_GRAPH_MAX = 200_000  # nodes looked at to answer what was, or why something is, at risk
+_ALWAYS = 2**53  # above every position
+_ALL = tuple(relation.value.upper() for relation in Relation)
+
+Direction = Literal["upstream", "downstream", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A point in a project's journal: its newest position then, and the instant that was asked for."""
+
+    seq: int
+    instant: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which nodes a list shows; None filters nothing. Forgotten nodes are never shown."""
+
+    states: tuple[State, ...] | None = None
+    kinds: tuple[Kind, ...] | None = None
+    at_risk: bool | None = None
+    stale: bool | None = None
+    updated_after: datetime | None = None
+    valid_at: datetime | None = None
+    key_prefix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of maps in a total order, and whether there are more behind it."""
+
+    items: list[Row]
+    has_next: bool
+
+
+class Service:
+    """Projects of knowledge in one store.
+
+    Args:
+        store: Where they are.
+        clock: The present, for recorded times and for what is stale.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.store = store
+        self._clock = clock
+
+    async def run(self, command: Command) -> Taken:
+        """Take one command.
+
+        Raises:
+            KnowledgeError: its refusal, or why it could not be taken; then nothing is left behind.
+        """
+        answer = (await self.run_many([command]))[0]
+        if isinstance(answer, KnowledgeError):
+            raise answer
+        return answer
+
+    async def run_many(self, commands: Sequence[Command]) -> list[Taken | KnowledgeError]:
+        """Take commands in their order, in one transaction; each is answered or refused by itself."""
+        return await self.store.append(commands, self._clock())
+
+    async def projects(self) -> list[str]:
+        """The names of all projects, sorted."""
+        return [row["name"] for row in await self.store.read("project_list")]
+
+    async def head(self, project: str) -> Head | None:
+        """The newest event's position, hash and recorded time; None for a project without events."""
+        rows = await self.store.read("project_head", project=project)
+        if not rows:
+            return None
+        return Head(rows[0]["seq"], rows[0]["hash"], datetime.fromisoformat(rows[0]["recorded_at"]))
+
+    async def position(self, project: str, as_of: datetime) -> Moment:
+        """The moment of a project's journal at an instant; position 0 before its first event."""
+        rows = await self.store.read("position_at", project=project, instant=instant_text(as_of))
+        return Moment(rows[0]["seq"] or 0 if rows else 0, as_of)
+
+    async def knowledge(
+        self,
+        project: str,
+        key: str,
+        generation: int | None = None,
+        as_of: datetime | None = None,
+        *,
+        evidence: bool = False,
+    ) -> Row | None:
+        """The node of a key: its newest generation, or the one asked for; None when there is none.
+
+        With ``as_of``, as the journal had it at that instant, what was at risk included.
+        """
+        checked_key(key, "key")
+        if as_of is not None:
+            at = await self.position(project, as_of)
+            if generation is None:
+                rows = await self.store.read("generation_as_of", project=project, key=key, seq=at.seq)
+                if not rows:
+                    return None
+                generation = int(rows[0]["generation"])
+            return (await self.nodes(project, [(key, generation)], at)).get((key, generation))
+        rows = await self.store.read(
+            "knowledge_get", project=project, key=key, generation=generation, evidence=evidence
+        )
+        return self._aged(rows[0]["node"]) if rows else None
+
+    async def nodes(self, project: str, ids: Sequence[NodeId], at: Moment | None = None) -> dict[NodeId, Row]:
+        """Nodes by key and generation, now or at a moment; what does not exist (yet) is left out.
+
+        Raises:
+            LimitError: more than 10,000 at once.
+        """
+        _refuse_many(ids)
+        if at is None:
+            rows = await self.store.read("knowledge_nodes", project=project, ids=_listed(ids))
+            return {_id(row["node"]): self._aged(row["node"]) for row in rows}
+        rows = await self.store.read("knowledge_as_of", project=project, ids=_listed(ids), seq=at.seq)
+        found = {_id(row["node"]): row["node"] for row in rows}
+        marked = await self._marked_then(project, [i for i, node in found.items() if not node["retired"]], at)
+        return {node_id: self._then(node, node_id in marked, at) for node_id, node in found.items()}
+
+    async def page(
+        self, project: str, wanted: Filter, first: int, after: NodeId | None = None, *, evidence: bool = False
+    ) -> Page:
+        """A page of the nodes that a filter lets through, by key and generation, behind the node ``after``."""
+        _check_first(first)
+        prefix = wanted.key_prefix or ""
+        key, generation = after if after is not None else (prefix, 0)
+        rows = await self.store.read(
+            "knowledge_page",
+            project=project,
+            states=None if wanted.states is None else [state.value for state in wanted.states],
+            kinds=None if wanted.kinds is None else [kind.value for kind in wanted.kinds],
+            at_risk=wanted.at_risk,
+            stale=wanted.stale,
+            aged=instant_text(self._clock() - AGING),
+            updated_after=_text(wanted.updated_after),
+            valid_at=_text(wanted.valid_at),
+            prefix=prefix,
+            key=key,
+            generation=generation,
+            first=first + 1,
+            evidence=evidence,
+        )
+        return _paged([self._aged(row["node"]) for row in rows], first)
+
+    async def evidence(
+        self, project: str, ids: Sequence[NodeId], at: Moment | None = None
+    ) -> dict[NodeId, list[Row]]:
+        """What nodes stand on, in the order of the events that said so."""
+        _refuse_many(ids)
+        seq = _ALWAYS if at is None else at.seq
+        rows = await self.store.read("evidence_of", project=project, ids=_listed(ids), seq=seq)
+        return {_id(row): row["evidence"] for row in rows}
+
+    async def evidence_by_key(self, project: str, keys: Sequence[str]) -> dict[str, Row]:
+        """Evidence by key; what does not exist is left out."""
+        rows = await self.store.read("evidence_named", project=project, keys=list(keys))
+        return {row["evidence"]["key"]: row["evidence"] for row in rows}
+
+    async def relations(
+        self,
+        project: str,
+        ids: Sequence[NodeId],
+        direction: Direction = "both",
+        types: Sequence[Relation] | None = None,
+        at: Moment | None = None,
+        *,
+        include_ended: bool = False,
+    ) -> dict[NodeId, list[Row]]:
+        """The edges of nodes, now or at a moment; ended ones only where they are asked for.
+
+        Upstream is where a node's outgoing edges lead, downstream where its incoming ones come from.
+        """
+        _refuse_many(ids)
+        rows = await self.store.read(
+            "relations_of",
+            project=project,
+            ids=_listed(ids),
+            upstream=direction != "downstream",
+            downstream=direction != "upstream",
+            types=_types(types),
+            seq=None if at is None else at.seq,
+            ended=include_ended,
+        )
+        found: dict[NodeId, list[Row]] = {node_id: [] for node_id in ids}
+        for row in rows:
+            found[row["of"][0], row["of"][1]].append(_edge_then(row["edge"], at))
+        return found
+
+    async def events_about(
+        self, project: str, node_id: NodeId, first: int, after_seq: int = 0, at: Moment | None = None
+    ) -> Page:
+        """A page of the events about a node, oldest first."""
+        _check_first(first)
+        rows = await self.store.read(
+            "events_about",
+            project=project,
+            key=node_id[0],
+            generation=node_id[1],
+            after=after_seq,
+            until=_ALWAYS if at is None else at.seq,
+            first=first + 1,
+        )
+        return _paged([_event_map(row["event"]) for row in rows], first)
+
+    async def journal(self, project: str, after_seq: int, first: int) -> Page:
+        """A page of a project's journal, oldest first, behind position ``after_seq``."""
+        _check_first(first)
+        if after_seq < 0:
+            raise ValidationError("a position is not negative", field="afterSeq", allowed="0 or more")
+        rows = await self.store.read(
+            "journal_page", project=project, after=after_seq, until=_ALWAYS, first=first + 1
+        )
+        return _paged([_event_map(row["event"]) for row in rows], first)
+
+    async def events_named(self, project: str, event_ids: Sequence[str]) -> dict[str, Row]:
+        """Events by event id; what does not exist is left out."""
+        rows = await self.store.read("events_named", project=project, event_ids=list(event_ids))
+        return {row["event"]["event_id"]: _event_map(row["event"]) for row in rows}
+
+    async def events_at(self, project: str, seqs: Sequence[int]) -> dict[int, Row]:
+        """Events by position; what does not exist is left out."""
+        rows = await self.store.read("events_at", project=project, seqs=list(seqs))
+        return {row["event"]["seq"]: _event_map(row["event"]) for row in rows}
+
+    async def provenance(
+        self,
+        project: str,
+        key: str,
+        *,
+        direction: Direction = "upstream",
+        relations: Sequence[Relation] | None = None,
+        depth: int = 6,
+        max_nodes: int = 1_000,
+        as_of: datetime | None = None,
+        evidence: bool = True,
+    ) -> Row:
+        """What a node came from or rests on, or what came from it: a subgraph, nearest first.
+
+        Args:
+            project: Where the node is.
+            key: Its key; the newest generation is the root.
+            direction: ``upstream`` follows outgoing edges, ``downstream`` incoming ones, ``both`` either.
+            relations: The relations to follow; all of them unless given.
+            depth: Hops, 0 to 100.
+            max_nodes: Nodes beside the root, 1 to 10,000.
+            as_of: The instant of the journal to answer for.
+            evidence: Whether the nodes carry their evidence.
+
+        Returns:
+            root, nodes (each once, with its distance, without the root), edges (each once), evidence (each once),
+            truncated (whether the walk was cut) and at_seq (the position that the answer reflects).
+
+        Raises:
+            NotFoundError: no such node (then).
+            ValidationError, LimitError: a number out of its range.
+        """
+        _check_range(depth, "depth", 0, DEPTH_MAX)
+        _check_range(max_nodes, "maxNodes", 1, NODES_MAX)
+        root = await self.knowledge(project, key, as_of=as_of, evidence=evidence)
+        if root is None:
+            raise _missing(key)
+        at = None if as_of is None else await self.position(project, as_of)
+        head = await self.head(project)
+        walk = (
+            await self.store.read(
+                f"provenance_{direction}",
+                depth=max(depth, 1),
+                project=project,
+                key=key,
+                generation=root["generation"],
+                types=_types(relations),
+                seq=None if at is None else at.seq,
+                # Depth 0 keeps the root alone; whether that cuts something the walk tells all the same.
+                max_nodes=max_nodes if depth else 0,
+                evidence=evidence,
+            )
+        )[0]
+        maps = {_id(node): self._aged(node) for node in walk["maps"]}
+        if at is not None:
+            maps = await self.nodes(project, list(maps), at)
+        nodes = [maps[k, g] | {"distance": distance} for k, g, distance in walk["nodes"]]
+        seq = at.seq if at is not None else head.seq if head is not None else 0
+        return {
+            "root": maps[_id(root)],
+            "nodes": nodes,
+            "edges": [_edge_then(edge, at) for edge in walk["edges"]],
+            "evidence": _each_once([maps[_id(root)], *nodes]) if evidence else [],
+            "truncated": walk["cut"],
+            "at_seq": seq,
+        }
+
+    async def impact(self, project: str, key: str, first: int = 100, after: NodeId | None = None) -> Row:
+        """What retiring a node puts, or would put, at risk: how many, and a page of them by key.
+
+        Raises:
+            NotFoundError: no such node.
+        """
+        _check_first(first)
+        root = await self.knowledge(project, key)
+        if root is None:
+            raise _missing(key)
+        after_key, after_generation = after if after is not None else ("", 0)
+        row = (
+            await self.store.read(
+                "impact_walk",
+                project=project,
+                key=key,
+                generation=root["generation"],
+                seq=_ALWAYS if root["retired_seq"] is None else root["retired_seq"],
+                after_key=after_key,
+                after_generation=after_generation,
+                first=first + 1,
+            )
+        )[0]
+        page = _paged([self._aged(node) for node in row["nodes"]], first)
+        return {"count": row["count"], "items": page.items, "has_next": page.has_next}
+
+    async def why_at_risk(self, project: str, key: str) -> list[Row]:
+        """For each retirement that puts a node at risk: the retired node, its event, and a shortest chain to it.
+
+        Returns:
+            Maps of retired, event and path (from the node to the retired one, both included), oldest retirement
+            first; none when the node is not at risk.
+
+        Raises:
+            NotFoundError: no such node.
+        """
+        root = await self.knowledge(project, key)
+        if root is None:
+            raise _missing(key)
+        if not root["at_risk"]:
+            return []
+        graph = _risk_graph(await self.store.read("risk_graph", project=project, ids=[[key, root["generation"]]]))
+        chains = risk.chains((key, root["generation"]), graph.verified, graph.retired, graph.dependencies)
+        maps = await self.nodes(project, sorted({node_id for chain in chains for node_id in chain}))
+        events = await self.events_at(project, [graph.retired[chain[-1]] for chain in chains])
+        return [
+            {
+                "retired": maps[chain[-1]],
+                "event": events[graph.retired[chain[-1]]],
+                "path": [maps[node_id] for node_id in chain],
+            }
+            for chain in chains
+        ]
+
+    async def verify(self, project: str, saved_seq: int | None = None, saved_hash: str | None = None) -> Row:
+        """Check a project's journal link by link and its projection against the fold of the journal.
+
+        Returns:
+            ok, events, first_broken, projection_matches and differences (at most 100 sentences).
+        """
+        if (saved_seq is None) != (saved_hash is None):
+            field = "savedHash" if saved_hash is None else "savedSeq"
+            raise ValidationError("a saved head is a position and a hash", field=field, allowed="both, or none")
+        return await audit.verify(self.store, project, saved_seq, saved_hash)
+
+    async def rebuild(self, project: str, progress: Callable[[int, int], None] = lambda _done, _all: None) -> int:
+        """Drop a project's projection and fold its journal again; the number of events folded."""
+        return await audit.rebuild(self.store, project, progress)
+
+    async def stats(self, project: str) -> Row:
+        """How much of what a project holds.
+
+        Raises:
+            NotFoundError: no such project.
+        """
+        head = await self.head(project)
+        if head is None:
+            raise NotFoundError(f"there is no project {project!r}", field="project", allowed="a known project")
+        states = await self.store.read("project_counts", project=project)
+        relations = await self.store.read("relation_counts", project=project)
+        evidence = await self.store.read("evidence_count", project=project)
+        return {
+            "project": project,
+            "events": head.seq,
+            "head": head.hash,
+            "nodes": sum(row["nodes"] for row in states),
+            "edges": sum(row["edges"] for row in relations),
+            "evidence": evidence[0]["evidence"],
+            "at_risk": sum(row["at_risk"] for row in states),
+            "forgotten": sum(row["forgotten"] for row in states),
+            "states": {s: sum(r["nodes"] for r in states if r["state"] == s) for s in State},
+            "kinds": {k: sum(r["nodes"] for r in states if r["kind"] == k) for k in Kind},
+            "relations": {row["relation"]: row["edges"] for row in relations},
+        }
+
+    def export_journal(self, project: str) -> AsyncIterator[bytes]:
+        """A project's journal as a file (journal.md), in chunks; raises NotFoundError before the first."""
+        return exchange.journal_file(self.store, project)
+
+    def export_graphml(self, project: str) -> AsyncIterator[bytes]:
+        """A project's graph as GraphML, in chunks; raises NotFoundError before the first."""
+
+        async def then(ids: Sequence[NodeId], seq: int) -> dict[NodeId, Row]:
+            return await self.nodes(project, ids, Moment(seq, self._clock()))
+
+        return exchange.graphml_file(self.store, project, then)
+
+    async def ready(self) -> None:
+        """Return when requests can be served.
+
+        Raises:
+            UnavailableError: the database does not answer, or lacks a constraint; says which.
+        """
+        await self.store.read("project_list", seconds=1.0)
+        if missing := await schema.absent(self.store.driver, self.store.database):
+            raise UnavailableError(f"the database lacks {', '.join(sorted(missing))}")
+
+    def _aged(self, node: Row) -> Row:
+        return node | {"stale": _stale(node, self._clock())}
+
+    def _then(self, node: Row, at_risk: bool, at: Moment) -> Row:
+        creation: Mapping[str, Any] = json.loads(node.pop("creation"))
+        if not node["retired"]:
+            node["valid_to"] = creation.get("valid_to")
+        return node | {"at_risk": at_risk, "stale": _stale(node, at.instant)}
+
+    async def _marked_then(self, project: str, ids: Sequence[NodeId], at: Moment) -> frozenset[NodeId]:
+        if not ids:
+            return frozenset()
+        graph = _risk_graph(
+            await self.store.read("risk_graph_as_of", project=project, ids=_listed(ids), seq=at.seq)
+        )
+        return frozenset(risk.marks(graph.verified, graph.dependents(), graph.threats()))
+
+
+@dataclass(frozen=True, slots=True)
+class _RiskGraph:
+    verified: dict[NodeId, int]
+    retired: dict[NodeId, int]
+    dependencies: dict[NodeId, list[NodeId]]
+
+    def dependents(self) -> dict[NodeId, list[NodeId]]:
+        found: dict[NodeId, list[NodeId]] = {}
+        for node, targets in self.dependencies.items():
+            for target in targets:
+                found.setdefault(target, []).append(node)
+        return found
+
+    def threats(self) -> Iterable[tuple[NodeId, int]]:
+        for node, targets in self.dependencies.items():
+            for target in targets:
+                if target in self.retired:
+                    yield node, self.retired[target]
+
+
+def _risk_graph(rows: list[Row]) -> _RiskGraph:
+    if len(rows) > RISK_GRAPH_MAX:
+        raise LimitError("the answer rests on too much of the graph", allowed=f"at most {RISK_GRAPH_MAX} nodes")
+    graph = _RiskGraph({}, {}, {})
+    for row in rows:
+        if row["retired_seq"] is None:
+            graph.verified[_id(row)] = row["verified_seq"]
+            graph.dependencies[_id(row)] = [(key, generation) for key, generation in row["rests_on"]]
+        else:
+            graph.retired[_id(row)] = row["retired_seq"]
+    return graph
+
+
+def _stale(node: Row, now: datetime) -> bool:
+    if node["retired"]:
+        return False
+    return datetime.fromisoformat(node["verified_at"] or node["created_at"]) < now - AGING
+
+
+def _event_map(raw: Row) -> Row:
+    event = event_of(raw)
+    return event.line() | {"newly_at_risk": raw["newly_at_risk"] or 0}
+
+
+def _edge_then(edge: Row, at: Moment | None) -> Row:
+    """The edge with since and until as they were at the moment; ``turns`` and ``times`` tell."""
+    turns, times = edge.pop("turns"), edge.pop("times")
+    past = len(turns) if at is None else sum(1 for turn in turns if turn <= at.seq)
+    live = past % 2 == 1
+    edge["since"] = times[past - 1 if live else past - 2]
+    edge["until"] = None if live else times[past - 1]
+    return edge
+
+
+def _each_once(nodes: Sequence[Row]) -> list[Row]:
+    found = {record["key"]: record for node in nodes for record in node["evidence"]}
+    return [found[key] for key in sorted(found)]
+
+
+def _id(row: Row) -> NodeId:
+    return (row["key"], row["generation"])
+
+
+def _listed(ids: Sequence[NodeId]) -> list[list[object]]:
+    return [[key, generation] for key, generation in ids]
+
+
+def _types(relations: Sequence[Relation] | None) -> list[str]:
+    return list(_ALL) if relations is None else [relation.value.upper() for relation in relations]
+
+
+def _text(instant: datetime | None) -> str | None:
+    return None if instant is None else instant_text(instant)
+
+
+def _paged(rows: list[Row], first: int) -> Page:
+    return Page(rows[:first], len(rows) > first)
+
+
+def _missing(key: str) -> NotFoundError:
+    return NotFoundError(f"there is no node {key!r}", field="key", allowed="a key of this project")
+
+
+def _check_first(first: int) -> None:
+    _check_range(first, "first", 1, FIRST_MAX)
+
+
+def _check_range(value: int, field: str, least: int, most: int) -> None:
+    if value < least:
+        raise ValidationError(f"{field} is {value}", field=field, allowed=f"{least} to {most}")
+    if value > most:
+        raise LimitError(f"{field} is {value}", field=field, allowed=f"{least} to {most}")
+
+
+def _refuse_many(ids: Sequence[NodeId]) -> None:
+    if len(ids) > IDS_MAX:
+        raise LimitError(f"{len(ids)} nodes at once", allowed=f"at most {IDS_MAX} nodes")
