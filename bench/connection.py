@@ -1,0 +1,25 @@
+"""Which database a benchmark runs on."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+from graph.embedded import SERVE, Connection, EmbeddedNeo4j
+
+
+@contextmanager
+def database() -> Generator[Connection]:
+    """The named server, or an embedded one that is gone afterwards."""
+    if uri := os.environ.get("NEO4J_URI"):
+        yield Connection(uri, os.environ.get("NEO4J_USERNAME", "neo4j"), os.environ.get("NEO4J_PASSWORD", ""))
+        return
+    cache = Path(os.environ.get("WHENCE_HOME") or user_data_path("whence", appauthor=False)) / "cache"
+    with tempfile.TemporaryDirectory() as home, EmbeddedNeo4j(Path(home), SERVE, cache=cache) as server:
+        assert server.connection is not None
+        yield server.connection
