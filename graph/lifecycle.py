@@ -353,7 +353,7 @@ class _Draft:
             command=command,
             reason=command.reason,
             caused_by=command.caused_by,
-            payload=_completed(command, time),
+            payload=_completed(self.here, command, time),
         )
 
     def contradicting(self, command: Command, relations: list[Relation], keys: list[str]) -> _Draft:
@@ -442,7 +442,7 @@ class _Draft:
         return replace(self, events=(*self.events, event))
 
 
-def _completed(command: Command, time: datetime) -> Json:
+def _completed(here: Slice, command: Command, time: datetime) -> Json:
     payload = dict(command.payload)
     if command.transition is Transition.PROPOSED:
         payload = {"kind": Kind.CLAIM.value, "valid_from": instant_text(time)} | payload
@@ -451,10 +451,16 @@ def _completed(command: Command, time: datetime) -> Json:
             payload["lineage"] = made | payload["lineage"]
     if "evidence" in payload:
         payload["evidence"] = [
-            {"key": f"e-{command.minted}-{at}", "timestamp": instant_text(time), **record}
+            _completed_evidence(here, record, f"e-{command.minted}-{at}", time)
             for at, record in enumerate(payload["evidence"])
         ]
     return payload
+
+
+def _completed_evidence(here: Slice, record: Json, key: str, time: datetime) -> Json:
+    known = here.evidence.get(record.get("key", key))
+    observed = time if known is None else known.timestamp
+    return {"key": key, "timestamp": instant_text(observed), **record}
 
 
 def _hint_moves(node: Node, command: Command) -> Transition | None:
