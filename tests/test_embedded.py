@@ -587,3 +587,29 @@ def test_a_server_for_work_starts_with_the_memory_of_this_machine(tmp_path: Path
         assert told(name="server.memory.pagecache.size") == f"{SERVE.page_cache_mib / 1024:.2f}GiB"
         assert told(name="db.tx_log.preallocate") == "true"
         assert told(name="dbms.usage_report.enabled") == "false"
+
+
+@unix
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_class_archive_is_made_beside_a_long_run_and_a_broken_one_is_never_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graph.embedded.archive.DELAY_SECONDS", 0.0)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "jars").symlink_to(cache() / "jars")
+    archives, options = tmp_path / "cache" / "archives", tmp_path / "neo4j" / "conf" / "java.options"
+    making = replace(TEST, archive=True)
+    with EmbeddedNeo4j(tmp_path, making):
+        pass  # too short for an archive, and what was begun is cleared away by the next
+    with EmbeddedNeo4j(tmp_path, making):
+        until(lambda: len(list(archives.glob("*.jsa"))) == 1, seconds=240)
+        until(lambda: {file.suffix for file in archives.iterdir()} == {".jsa", ""})
+    with EmbeddedNeo4j(tmp_path, making):
+        assert "SharedArchiveFile" in options.read_text()
+    (archive,) = archives.glob("*.jsa")
+    whole = archive.read_bytes()
+    for broken in (whole[: len(whole) // 2], whole[: 2**20] + os.urandom(len(whole) - 2**20), b""):
+        archive.write_bytes(broken)
+        with EmbeddedNeo4j(tmp_path, making) as server:
+            assert server.alive()

@@ -37,9 +37,7 @@ def test_the_first_event_stands_on_zeros_and_each_later_one_on_the_one_before() 
     assert first_broken(events[2:], Head(events[1].seq, events[1].hash)) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "broken"), [("edited", 3), ("lost", 3), ("reordered", 2), ("inserted", 3)]
-)
+@pytest.mark.parametrize(("name", "broken"), [("edited", 3), ("lost", 3), ("reordered", 2), ("inserted", 3)])
 def test_a_changed_lost_reordered_or_inserted_event_shows_at_its_position(name: str, broken: int) -> None:
     events = chain().events
     tampered = {
@@ -93,9 +91,7 @@ def test_the_same_event_id_with_other_content_is_a_conflict(change: dict[str, An
 
 def test_lineage_is_normalised() -> None:
     given = {"sources": [{"id": "a"}, {"type": "t", "id": 5}, {"type": "t"}, "bare", 7, None], "method": "m"}
-    command = read_command(
-        {"transition": "proposed", "payload": claim("x", lineage=given)}, actor=HUMAN, project="P"
-    )
+    command = read_command({"transition": "proposed", "payload": claim("x", lineage=given)}, actor=HUMAN, project="P")
     assert command.payload["lineage"]["sources"] == [
         {"type": "unknown", "id": "a"},
         {"type": "t", "id": "5"},
@@ -126,7 +122,11 @@ BAD: list[tuple[dict[str, Any], str, int | None]] = [
     ({"transition": "confirmed", "key": "k", "reason": "r" * 2001}, "reason", 2000),
     ({"transition": "confirmed", "key": "k", "caused_by": "e"}, "caused_by", None),
     ({"transition": "confirmed", "key": "k", "execution": {"runs": "r"}}, "execution.runs", None),
-    ({"transition": "confirmed", "key": "k", "actor": {"issuer": "i", "subject": "s", "type": "god"}}, "actor.type", None),
+    (
+        {"transition": "confirmed", "key": "k", "actor": {"issuer": "i", "subject": "s", "type": "god"}},
+        "actor.type",
+        None,
+    ),
     ({"transition": "confirmed", "key": "k", "surplus": 1}, "surplus", None),
     ({"transition": "used", "key": "k", "payload": {"x": 1}}, "payload.x", None),
     ({"transition": "challenged", "key": "k"}, "reason", None),

@@ -1,0 +1,68 @@
+"""What the README shows is what the service says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+import pytest
+
+from api.app import create_app
+from api.settings import ANONYMOUS, Settings
+from graph import errors, knowledge
+from graph.exchange import Terms, import_journal
+from graph.service import DEPTH_MAX, FIRST_MAX, NODES_MAX, Service
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+EXAMPLES = re.findall(r"```graphql\n(.*?)```\n\n```json\n(.*?)```", README, re.DOTALL)
+SAMPLE = ROOT / "api" / "sample" / "peps.jsonl"
+
+
+async def answers(service: Service, questions: list[str]) -> list[Any]:
+    """What `/graphql` says to each question, one after the other."""
+    transport = httpx.ASGITransport(create_app(service, Settings.from_environment()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://whence") as client:
+        return [(await client.post("/graphql", json={"query": question})).json() for question in questions]
+
+
+def test_the_worked_example_gives_the_answers_that_it_shows(service: Service, loop: asyncio.Runner) -> None:
+    lines = SAMPLE.read_bytes().splitlines()
+    report = loop.run(import_journal(service.store, lambda: lines, Terms("peps", ANONYMOUS, restore=True)))
+    assert (report.taken, report.refused) == (1487, 0)
+    said = loop.run(answers(service, [question for question, _ in EXAMPLES]))
+    assert len(EXAMPLES) >= 6
+    for (question, shown), answer in zip(EXAMPLES, said, strict=True):
+        assert answer["data"] == json.loads(shown), question
+
+
+def test_the_two_commands_stand_in_the_readme() -> None:
+    assert re.search(r"^pip install uv && uv run whence up --demo\b", README, re.MULTILINE)
+    assert re.search(r"^pip install uv && uv run pytest\b", README, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        knowledge.PROPOSITION_CHARS_MAX,
+        knowledge.KEY_CHARS_MAX,
+        knowledge.REASON_CHARS_MAX,
+        knowledge.EVIDENCE_MAX,
+        knowledge.RELATIONS_MAX,
+        FIRST_MAX,
+        DEPTH_MAX,
+        NODES_MAX,
+    ],
+)
+def test_the_limits_that_it_names_are_the_ones_in_force(bound: int) -> None:
+    section = README.split("## Limits")[1].split("##")[0]
+    assert f"{bound:,}" in section
+
+
+def test_it_names_every_error_code() -> None:
+    codes = {cast(type[errors.KnowledgeError], kind).code for kind in vars(errors).values() if isinstance(kind, type)}
+    assert codes == set(re.findall(r"^\| `([A-Z_]+)` \|", README, re.MULTILINE))

@@ -1,0 +1,104 @@
+"""Constraints and indexes as they stand in the database, and that installing them is safe to repeat."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from scenario import Database
+
+from graph import schema
+from graph.store import Store
+
+# name, type, label, properties: all that is installed, and nothing else.
+CONSTRAINTS = """
+constraint_unique_Project_name  UNIQUENESS  Project    name
+event_identity                  UNIQUENESS  Event      project, event_id
+event_position                  UNIQUENESS  Event      project, seq
+evidence_identity               UNIQUENESS  Evidence   project, key
+knowledge_identity              UNIQUENESS  Knowledge  project, key, generation
+"""
+INDEXES = """
+at_risk_identity                RANGE       AtRisk     project, key, generation
+constraint_unique_Project_name  RANGE       Project    name
+event_identity                  RANGE       Event      project, event_id
+event_position                  RANGE       Event      project, seq
+event_recorded                  RANGE       Event      project, recorded_at, seq
+evidence_identity               RANGE       Evidence   project, key
+knowledge_identity              RANGE       Knowledge  project, key, generation
+knowledge_state                 RANGE       Knowledge  project, state, key, generation
+"""
+
+
+@pytest.fixture
+def database(open_store: Store, loop: asyncio.Runner) -> Database:
+    return Database(open_store, loop)
+
+
+def constraints(database: Database) -> list[list[str]]:
+    rows = database.query(
+        "SHOW CONSTRAINTS YIELD name, type, labelsOrTypes, properties "
+        "RETURN name, type, labelsOrTypes AS labels, properties ORDER BY name"
+    )
+    return [[row["name"], row["type"], *row["labels"], ", ".join(row["properties"])] for row in rows]
+
+
+def indexes(database: Database) -> list[list[str]]:
+    rows = database.query(
+        "SHOW INDEXES YIELD name, type, state, labelsOrTypes, properties WHERE type <> 'LOOKUP' "
+        "RETURN name, type, state, labelsOrTypes AS labels, properties ORDER BY name"
+    )
+    assert {row["state"] for row in rows} == {"ONLINE"}
+    return [[row["name"], row["type"], *row["labels"], ", ".join(row["properties"])] for row in rows]
+
+
+def golden(table: str) -> list[list[str]]:
+    return [line.split(maxsplit=3) for line in table.strip().splitlines()]
+
+
+def install(database: Database) -> None:
+    database.loop.run(schema.install(database.store.driver, database.store.database))
+
+
+def absent(database: Database) -> frozenset[str]:
+    return database.loop.run(schema.absent(database.store.driver, database.store.database))
+
+
+def test_what_is_installed_is_the_golden_list(database: Database) -> None:
+    assert constraints(database) == golden(CONSTRAINTS)
+    assert indexes(database) == golden(INDEXES)
+    assert absent(database) == frozenset()
+
+
+def test_a_second_install_says_nothing_and_changes_nothing(
+    database: Database, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = database.query("SHOW INDEXES YIELD *"), database.query("SHOW CONSTRAINTS YIELD *")
+    install(database)
+    install(database)
+    assert capfd.readouterr() == ("", "")
+    after = database.query("SHOW INDEXES YIELD *"), database.query("SHOW CONSTRAINTS YIELD *")
+    assert [[row["id"] for row in rows] for rows in after] == [[row["id"] for row in rows] for rows in before]
+
+
+def test_what_was_dropped_is_named_and_installed_again(database: Database, capfd: pytest.CaptureFixture[str]) -> None:
+    dropped = {"constraint_unique_Project_name", "event_recorded", "knowledge_identity"}
+    database.query("DROP CONSTRAINT constraint_unique_Project_name")
+    database.query("DROP CONSTRAINT knowledge_identity")
+    database.query("DROP INDEX event_recorded")
+    try:
+        assert absent(database) == dropped
+    finally:
+        install(database)
+    assert capfd.readouterr() == ("", "")
+    test_what_is_installed_is_the_golden_list(database)
+
+
+def test_an_index_of_somebody_elses_is_left_alone(database: Database) -> None:
+    database.query("CREATE INDEX not_ours IF NOT EXISTS FOR (n:Knowledge) ON (n.kind)")
+    try:
+        install(database)
+        assert absent(database) == frozenset()
+        assert ["not_ours", "RANGE", "Knowledge", "kind"] in indexes(database)
+    finally:
+        database.query("DROP INDEX not_ours IF EXISTS")

@@ -1,0 +1,929 @@
+"""Two projects lived through twice, by the model and by what is tested, and compared after every step.
+
+The same machine drives two things: the service on a real Neo4j, and the pure core (``lifecycle`` and ``risk``) on
+slices in memory, which is fast enough for many more lives.
+"""
+
+# pyright: strict
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import pytest
+from conftest import wipe
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from model import CARRIES_DEPENDENCE, RELATIONS, TERMINAL, Model, NodeId, Outcome
+from strategies import (
+    ACTORS,
+    AGENT,
+    HUMAN,
+    KEYS,
+    NOBODY,
+    PROJECTS,
+    START,
+    SYSTEM,
+    Claim,
+    How,
+    Record,
+    evidence_lists,
+    flags,
+    hows,
+    keys,
+    projects,
+    proposals,
+    relations,
+    some_evidence,
+)
+
+from graph import lifecycle, risk
+from graph.errors import KnowledgeError
+from graph.exchange import Terms, import_journal
+from graph.journal import Event, read_command
+from graph.knowledge import Actor, ActorType, Edge, Kind, Node, Relation, State
+from graph.lifecycle import Slice
+from graph.service import Filter, Moment, Service
+from graph.store import Store
+
+T = TypeVar("T")
+
+RETIRES = ("corrected", "superseded", "invalidated", "disproved")
+MOVES = (*RETIRES, "confirmed", "challenged")
+IMPORTER = Actor("here", "importer", ActorType.SYSTEM)
+
+QUIET = settings(
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=list(HealthCheck),
+)
+IN_CI = settings(QUIET, max_examples=25, stateful_step_count=30, derandomize=True)
+LONG = settings(QUIET, max_examples=400, stateful_step_count=60)
+CORE_IN_CI = settings(QUIET, max_examples=300, stateful_step_count=50, derandomize=True)
+CORE_LONG = settings(QUIET, max_examples=10_000, stateful_step_count=80)
+
+
+def differences(found: Any, expected: Any, path: str = "") -> list[str]:
+    """Where two nests of maps and lists differ, each place in a line."""
+    if isinstance(found, Mapping) and isinstance(expected, Mapping):
+        pairs = [(name, found.get(name, "nothing"), expected.get(name, "nothing")) for name in {*found, *expected}]
+    elif isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
+        pairs = [(at, one, other) for at, (one, other) in enumerate(zip(found, expected, strict=True))]
+    else:
+        return [] if found == expected else [f"{path}: {found!r}, expected {expected!r}"]
+    return [line for name, one, other in pairs if one != other for line in differences(one, other, f"{path}/{name}")]
+
+
+def same(found: Any, expected: Any) -> None:
+    assert found == expected, "\n".join(differences(found, expected))
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What became of a command, in the model's words; ``newly`` is None where it is not told."""
+
+    code: str | None = None
+    applied: bool = False
+    newly: int | None = 0
+    event_id: str | None = None
+    node: NodeId | None = None
+    events: tuple[tuple[str, str, str, int, str], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Told:
+    """A command that was said: as it was, and as the model heard it."""
+
+    project: str
+    line: Record
+    heard: Record
+
+
+class SideBySide(RuleBasedStateMachine):
+    """Says every command to the model and to what is tested."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = Model()
+        self.clock = START
+        self.recorded = dict.fromkeys(PROJECTS, START - timedelta(days=1))
+        self.told: list[Told] = []
+        self.said = 0
+        self.ids: dict[str, list[str]] = {project: [] for project in PROJECTS}
+        self.nodes: dict[str, dict[NodeId, Record]] = {project: {} for project in PROJECTS}
+
+    # --- what a target gives ---------------------------------------------------------------------------------
+
+    def take(self, project: str, line: Record) -> Answer:
+        """Say the command to what is tested."""
+        raise NotImplementedError
+
+    def compare(self, project: str) -> None:
+        """Compare all that can be read of the project with the model."""
+        raise NotImplementedError
+
+    # --- saying ----------------------------------------------------------------------------------------------
+
+    def say(
+        self,
+        project: str,
+        transition: str,
+        key: str,
+        how: How,
+        payload: Record | None = None,
+        reason: str | None = None,
+    ) -> Outcome:
+        self.clock += timedelta(seconds=how.tick)
+        self.said += 1
+        line: Record = {
+            "event_id": f"{project}{self.said}",
+            "transition": transition,
+            "key": key,
+            "actor": how.actor,
+            "payload": {name: value for name, value in (payload or {}).items() if value is not None},
+        }
+        if how.ago is not None:
+            line["time"] = self.instant(how.ago)
+        if reason is not None:
+            line["reason"] = reason
+        if how.cause is not None:
+            ids = self.ids[project]
+            line["caused_by"] = [ids[how.cause % len(ids)] if ids else "never"]
+        if how.run is not None:
+            line["execution"] = {"run": how.run, "frame": "0"}
+        return self.hear(project, line)
+
+    def hear(self, project: str, line: Record, heard: Record | None = None) -> Outcome:
+        now = max(self.clock, self.recorded[project])
+        heard = heard or self.as_heard(project, line, now)
+        expected = self.model.run(project, heard, now)
+        answer = self.take(project, line)
+        told = json.dumps(line, ensure_ascii=False)
+        if expected.code != answer.code:
+            # Wrong in two ways at once: the rules leave open which one is told. Both have to be true.
+            assert {expected.code, answer.code} <= self.faults(project, heard, now), f"{told}: {answer}, {expected}"
+        assert answer.applied == expected.applied, told
+        assert list(answer.events) == expected.events, told
+        if expected.code is None:
+            assert answer.event_id == expected.event_id, told
+            if answer.newly is not None:
+                assert answer.newly == expected.newly_at_risk, f"{told}: {answer.newly}, {expected}"
+        self.told.append(Told(project, line, heard))
+        touched = self.note(project, line, expected)
+        for name in touched:
+            self.nodes[name] = self.model.nodes(name)
+            self.compare(name)
+        return expected
+
+    def faults(self, project: str, line: Record, now: datetime) -> set[str | None]:
+        """Every reason to refuse a well-formed command about this project, each looked for by itself."""
+        nodes, transition, payload = self.nodes[project], line["transition"], line["payload"]
+        newest = dict(sorted(nodes))
+        node = nodes.get((line["key"], newest.get(line["key"], 0)))
+        time = _at(line.get("time")) or now
+        ends = [r["to"] for r in payload.get("relations", ())]
+        ends += [payload[name] for name in ("to", "by") if name in payload]
+        edges = self.model.edges(project)
+        live = {(near, relation, far[0]) for (near, relation, far), edge in edges.items() if edge["until"] is None}
+        found: set[str | None] = set()
+        if time > now + timedelta(minutes=5):
+            found.add("VALIDATION")
+        if any(end not in newest for end in ends) or set(line.get("caused_by", ())) - set(self.ids[project]):
+            found.add("NOT_FOUND")
+        if line["key"] in ends:
+            found.add("RELATION_REFUSED")
+        if transition == "proposed":
+            if node is not None and node["state"] not in TERMINAL:
+                found.add("PROPOSITION_CONFLICT")
+            return found
+        if node is None:
+            return found | {"NOT_FOUND"}
+        node_id = (node["key"], node["generation"])
+        if time < node["created_at"]:
+            found.add("VALIDATION")
+        if transition == "unlinked" and (node_id, payload["relation"], payload["to"]) not in live:
+            found.add("NOT_FOUND")
+        if transition in MOVES and node["state"] in TERMINAL:
+            found.add("TERMINAL_STATE")
+        if transition in RETIRES and node["confirmed_by"] == "human" and line["actor"]["type"] == "agent":
+            found.add("AUTHORITY")
+        if transition == "superseded" or payload.get("relation") == "supersedes":
+            found.add("RELATION_REFUSED")  # a ring, perhaps
+        return found
+
+    def as_heard(self, project: str, line: Record, now: datetime) -> Record:
+        """A command that names no time happens when it is recorded, or with its node where that lies ahead."""
+        generation = max((g for key, g in self.nodes[project] if key == line["key"]), default=0)
+        node = self.nodes[project].get((line["key"], generation))
+        if "time" in line or node is None or node["created_at"] <= now or line["transition"] == "proposed":
+            return line
+        return {**line, "time": node["created_at"].isoformat()}
+
+    def note(self, project: str, line: Record, expected: Outcome) -> list[str]:
+        """Keep what was added to which journal; the projects that the command touched."""
+        touched = [project]
+        for event_id, *_ in expected.events:
+            name = project
+            if event_id.endswith("#transfer"):
+                name = line["payload"]["to_project"]
+                touched.append(name)
+            self.ids[name].append(event_id)
+            self.recorded[name] = max(self.clock, self.recorded[project], self.recorded[name])
+        return touched
+
+    def instant(self, ago: float) -> str:
+        return (self.clock - timedelta(seconds=ago)).isoformat()
+
+    # --- what is said ----------------------------------------------------------------------------------------
+
+    @initialize()
+    def there_is_something_to_talk_about(self) -> None:
+        how = How(HUMAN, 1.0, 3_600.0, None, None)
+        for key in KEYS[:4]:
+            assert self.say("P", "proposed", key, how, {"proposition": "The gate is shut"}).applied
+        for near, far in ("ba", "cb", "db"):
+            assert self.say("P", "linked", near, how, {"relation": "depends_on", "to": far}).applied
+
+    @rule(project=projects, key=keys, claim=proposals, how=hows)
+    def propose(self, project: str, key: str, claim: Claim, how: How) -> None:
+        start = how.ago or 0.0
+        if claim.until is not None and claim.until > (start if claim.since is None else claim.since):
+            return  # an interval that ends before it starts has its own test
+        payload: Record = {
+            "proposition": claim.proposition,
+            "kind": claim.kind,
+            "valid_from": None if claim.since is None else self.instant(claim.since),
+            "valid_to": None if claim.until is None else self.instant(claim.until),
+            "relations": [r for r in claim.relations if r["to"] != key] or None,
+            "evidence": claim.evidence or None,
+            "lineage": claim.lineage,
+        }
+        self.say(project, "proposed", key, how, payload)
+
+    @rule(project=projects, key=keys, evidence=evidence_lists, how=hows)
+    def confirm(self, project: str, key: str, evidence: list[Record], how: How) -> None:
+        self.say(project, "confirmed", key, how, {"evidence": evidence})
+
+    @rule(project=projects, key=keys, evidence=some_evidence, how=hows)
+    def confirm_with_evidence(self, project: str, key: str, evidence: list[Record], how: How) -> None:
+        self.say(project, "confirmed", key, how, {"evidence": evidence})
+
+    @rule(project=projects, key=keys, how=hows)
+    def challenge(self, project: str, key: str, how: How) -> None:
+        self.say(project, "challenged", key, how, reason="is that so?")
+
+    @rule(project=projects, key=keys, evidence=evidence_lists, proposition=st.sampled_from(("Ajar", "The gate is shut")), how=hows)
+    def correct(self, project: str, key: str, evidence: list[Record], proposition: str, how: How) -> None:
+        payload: Record = {"proposition": proposition, "evidence": evidence}
+        self.say(project, "corrected", key, how, payload, "said more exactly")
+
+    @rule(project=projects, key=keys, by=keys, how=hows)
+    def supersede(self, project: str, key: str, by: str, how: How) -> None:
+        self.say(project, "superseded", key, how, {"by": by})
+
+    @rule(project=projects, key=keys, how=hows)
+    def invalidate(self, project: str, key: str, how: How) -> None:
+        self.say(project, "invalidated", key, how, reason="it was never so")
+
+    @rule(project=projects, key=keys, evidence=some_evidence, how=hows)
+    def disprove(self, project: str, key: str, evidence: list[Record], how: How) -> None:
+        self.say(project, "disproved", key, how, {"evidence": evidence}, "measured")
+
+    @rule(project=projects, key=keys, what=st.sampled_from(("used", "forgotten", "recalled")), how=hows)
+    def use_or_forget_or_recall(self, project: str, key: str, what: str, how: How) -> None:
+        self.say(project, what, key, how)
+
+    @rule(
+        project=projects,
+        key=keys,
+        outcome=st.sampled_from(("helpful", "harmful", "harmful")),
+        supported=st.sampled_from((None, False, True)),
+        reason=st.sampled_from((None, "it led astray")),
+        how=hows,
+    )
+    def hint(
+        self, project: str, key: str, outcome: str, supported: bool | None, reason: str | None, how: How
+    ) -> None:
+        self.say(project, "hinted", key, how, {"outcome": outcome, "supported": supported}, reason)
+
+    @rule(project=projects, key=keys, evidence=some_evidence, how=hows)
+    def give_evidence(self, project: str, key: str, evidence: list[Record], how: How) -> None:
+        self.say(project, "evidenced", key, how, {"evidence": evidence})
+
+    @rule(project=projects, key=keys, relation=relations, to=st.sampled_from((*KEYS, *KEYS, NOBODY)), how=hows)
+    def link(self, project: str, key: str, relation: str, to: str, how: How) -> None:
+        self.say(project, "linked", key, how, {"relation": relation, "to": to})
+
+    @rule(project=projects, key=keys, relation=relations, to=keys, how=hows)
+    def unlink(self, project: str, key: str, relation: str, to: str, how: How) -> None:
+        if to != key:
+            self.say(project, "unlinked", key, how, {"relation": relation, "to": to})
+
+    @rule(number=st.integers(0, 50), how=hows)
+    def unlink_what_is_linked(self, number: int, how: How) -> None:
+        live = [e for e, edge in sorted(self.model.edges("P").items()) if edge["until"] is None]
+        near, relation, far = live[number % len(live)] if live else (("a", 1), "supports", ("b", 1))
+        if near[0] != far[0]:
+            self.say("P", "unlinked", near[0], how, {"relation": relation, "to": far[0]})
+
+    @rule(project=projects, key=keys, how=hows)
+    def transfer(self, project: str, key: str, how: How) -> None:
+        other = PROJECTS[project == "P"]
+        self.say(project, "transferred", key, how, {"to_project": other})
+
+    @precondition(lambda self: self.told)
+    @rule(
+        number=st.integers(0, 200),
+        change=st.sampled_from(("nothing", "nothing", "reason", "actor", "key", "time", "run", "transition")),
+        how=hows,
+    )
+    def say_again(self, number: int, change: str, how: How) -> None:
+        """The same event id: with the same content a repeat, with other content a conflict."""
+        self.clock += timedelta(seconds=how.tick)
+        told = self.told[number % len(self.told)]
+        other: Record = {}
+        if change == "reason":
+            other = {"reason": "another reason"}
+        elif change == "actor":
+            other = {"actor": ACTORS[(ACTORS.index(told.line["actor"]) + 1) % len(ACTORS)]}
+        elif change == "key":
+            other = {"key": KEYS[(KEYS.index(told.line["key"]) + 1) % len(KEYS)]}
+        elif change == "time":
+            other = {"time": (START - timedelta(days=9)).isoformat()}
+        elif change == "run":
+            other = {"execution": {"run": "run-9"}}
+        elif change == "transition" and told.line["transition"] in ("used", "forgotten", "recalled"):
+            other = {"transition": "forgotten" if told.line["transition"] == "used" else "used"}
+        taken = told.line["event_id"] in self.ids[told.project]
+        heard = {**told.heard, **other} if taken else None
+        self.hear(told.project, {**told.line, **other}, heard)
+
+    @rule(
+        project=projects,
+        key=keys,
+        fault=st.sampled_from(
+            (
+                ("challenged", {"reason": None}),
+                ("corrected", {"reason": None, "payload": {"proposition": "x"}}),
+                ("corrected", {"payload": {"proposition": " \n "}}),
+                ("invalidated", {"reason": None}),
+                ("disproved", {"reason": None}),
+                ("disproved", {"payload": {}}),
+                ("evidenced", {"payload": {"evidence": []}}),
+                ("proposed", {"payload": {}}),
+                ("proposed", {"payload": {"proposition": "x", "kind": "hunch"}}),
+                ("proposed", {"payload": {"proposition": "nul \x00"}}),
+                ("hinted", {"payload": {"outcome": "great"}}),
+                ("linked", {"payload": {"relation": "icp-kriterien", "to": "a"}}),
+                ("linked", {"payload": {"relation": "DEPENDS_ON", "to": "a"}}),
+                ("superseded", {"payload": {}}),
+                ("transferred", {"payload": {}}),
+                ("transferred", {"payload": {"to_project": "line\nend"}}),
+                ("used", {"time": "2026-01-01T00:00:00"}),
+                ("used", {"time": "yesterday"}),
+                ("used", {"actor": {"issuer": "x", "subject": "y", "type": "god"}}),
+                ("used", {"actor": {"issuer": "x", "subject": "", "type": "human"}}),
+                ("used", {"key": ""}),
+                ("used", {"key": "k" * 201}),
+                ("used", {"key": "bell\x07"}),
+                ("confirmed", {"payload": {"evidence": [{"type": "run"}]}}),
+                ("confirmed", {"reason": "r" * 2_001}),
+                ("revived", {}),
+            )
+        ),
+    )
+    def say_what_no_door_lets_in(self, project: str, key: str, fault: tuple[str, Record]) -> None:
+        transition, wrong = fault
+        self.said += 1
+        line: Record = {
+            "event_id": f"{project}{self.said}",
+            "transition": transition,
+            "key": key,
+            "actor": HUMAN,
+            "reason": "a reason",
+            "payload": {"evidence": [{"type": "run", "source": "run:1"}]} if transition == "disproved" else {},
+            **wrong,
+        }
+        expected = self.model.run(project, line, self.clock)
+        answer = self.take(project, line)
+        assert (expected.code, answer.code) == ("VALIDATION", "VALIDATION"), line
+        self.compare(project)
+
+    @rule(project=projects, key=keys, ahead=st.sampled_from((301.0, 86_400.0)), how=hows)
+    def say_what_lies_too_far_ahead(self, project: str, key: str, ahead: float, how: How) -> None:
+        how = dataclasses.replace(how, ago=-ahead, tick=100.0, cause=None)
+        behind = self.recorded[project] - self.clock - timedelta(seconds=100)
+        self.clock += max(behind, timedelta(0))
+        self.say(project, "used", key, how)
+
+    @rule(project=projects, key=keys, how=hows)
+    def say_what_came_before_the_node(self, project: str, key: str, how: How) -> None:
+        self.say(project, "used", key, dataclasses.replace(how, ago=20 * 365 * 86_400.0))
+
+    @rule(project=projects, key=keys, how=hows)
+    def name_a_cause_that_never_was(self, project: str, key: str, how: How) -> None:
+        self.clock += timedelta(seconds=1)
+        self.said += 1
+        line: Record = {"event_id": f"{project}{self.said}", "transition": "used", "key": key, "actor": AGENT}
+        self.hear(project, {**line, "caused_by": ["never"]})
+
+
+# --- the service on Neo4j -----------------------------------------------------------------------------------
+
+
+def _at(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+TIMES = ("valid_from", "valid_to", "created_at", "updated_at", "verified_at")
+PLAIN = ("proposition", "kind", "state", "at_risk", "uses", "forgotten")
+
+
+def _of_model(node: Mapping[str, Any]) -> Record:
+    return {name: node[name] for name in (*PLAIN, *TIMES)}
+
+
+def _of_service(row: Mapping[str, Any]) -> Record:
+    return {name: row[name] for name in PLAIN} | {name: _at(row[name]) for name in TIMES}
+
+
+def _evidence(records: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Each record as text; a made key is left out, since each side makes its own."""
+
+    def told(record: Mapping[str, Any]) -> str:
+        named = record["key"] if str(record["key"]).startswith("ev-") else "made"
+        parts = {name: record.get(name) for name in ("type", "source", "hash", "artifact_ref")}
+        time, metadata = record["timestamp"], record.get("metadata")
+        time = datetime.fromisoformat(time) if isinstance(time, str) else time
+        metadata = json.loads(metadata) if isinstance(metadata, str) else metadata
+        whole = {"key": named, **parts, "timestamp": time.astimezone(UTC).isoformat(), "metadata": metadata}
+        return json.dumps(whole, sort_keys=True)
+
+    return sorted(map(told, records))
+
+
+def _edges_of(rows: Iterable[Record]) -> dict[tuple[NodeId, str, NodeId], Record]:
+    return {
+        ((row["from"][0], row["from"][1]), row["relation"], (row["to"][0], row["to"][1])): {
+            "since": _at(row["since"]),
+            "until": _at(row["until"]),
+            "events": row["event_ids"],
+        }
+        for row in rows
+    }
+
+
+EVENT = ("event_id", "seq", "transition", "key", "generation", "state_after", "reason", "actor", "caused_by")
+
+
+def _events_of(events: Iterable[Mapping[str, Any]]) -> list[Record]:
+    return [
+        {name: event[name] for name in (*EVENT, "execution")}
+        | {name: _at(t) if isinstance(t := event[name], str) else t for name in ("time", "recorded_at")}
+        for event in events
+    ]
+
+
+class OnNeo4j(SideBySide):
+    """The service on a real database; ``runner`` and ``store`` are given by the test."""
+
+    runner: asyncio.Runner
+    store: Store
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.service = Service(self.store, lambda: self.clock)
+        self.read_to = dict.fromkeys(PROJECTS, 0)
+        self.wait(wipe(self.store))
+
+    def wait(self, awaitable: Awaitable[T]) -> T:
+        async def waiting() -> T:
+            return await awaitable
+
+        return self.runner.run(waiting())
+
+    def take(self, project: str, line: Record) -> Answer:
+        try:
+            taken = self.wait(self.service.run(read_command(line, actor=IMPORTER, project=project)))
+        except KnowledgeError as refusal:
+            assert refusal.code != "VALIDATION" or refusal.field, f"{line}: {refusal} names no field"
+            return Answer(refusal.code, events=self.new_events(project))
+        node = (taken.key, taken.generation)
+        newly = taken.newly_at_risk
+        return Answer(None, taken.applied, newly, taken.event_id, node, self.new_events(project))
+
+    def new_events(self, project: str) -> tuple[tuple[str, str, str, int, str], ...]:
+        """What was added to the journals since the last look, to the command's own first."""
+        found: list[tuple[str, str, str, int, str]] = []
+        for name in (project, PROJECTS[project == "P"]):
+            page = self.wait(self.service.journal(name, self.read_to[name], 100))
+            for event in page.items:
+                self.read_to[name] += 1
+                assert event["seq"] == self.read_to[name]
+                found.append(tuple(event[part] for part in ("event_id", "transition", "key", "generation", "state_after")))
+        return tuple(found)
+
+    def compare(self, project: str) -> None:
+        self.wait(self.comparing(project))
+
+    async def comparing(self, project: str) -> None:
+        expected, ids = self.nodes[project], sorted(self.nodes[project])
+        risky = [node_id for node_id in ids if expected[node_id]["at_risk"]]
+        newest = {key: generation for key, generation in ids}
+        asked = [node_id for node_id in risky if newest[node_id[0]] == node_id[1]]
+        rows, evidence, relations, *why = await asyncio.gather(
+            self.service.nodes(project, ids),
+            self.service.evidence(project, ids),
+            self.service.relations(project, ids, "upstream", include_ended=True),
+            *(self.service.why_at_risk(project, key) for key, _ in asked),
+        )
+        same({i: _of_service(row) for i, row in rows.items()}, {i: _of_model(n) for i, n in expected.items()})
+        same(
+            {i: _evidence(rows) for i, rows in evidence.items()},
+            {i: _evidence(node["evidence"]) for i, node in expected.items()},
+        )
+        edges = self.model.edges(project)
+        same(_edges_of(row for rows in relations.values() for row in rows), edges)
+        for node_id, found in zip(asked, why, strict=True):
+            self.compare_chains(project, node_id, found, edges)
+
+    def compare_chains(
+        self, project: str, node_id: NodeId, found: Sequence[Record], edges: Mapping[Any, Record]
+    ) -> None:
+        nodes = self.nodes[project]
+        lengths: dict[NodeId, int] = {}
+        retired_at: list[int] = []
+        for reason in found:
+            chain = [(row["key"], row["generation"]) for row in reason["path"]]
+            root = (reason["retired"]["key"], reason["retired"]["generation"])
+            seq = nodes[root]["retired_seq"]
+            assert (chain[0], chain[-1]) == (node_id, root)
+            assert reason["event"]["event_id"] == nodes[root]["retired_by"]
+            for near, far in zip(chain, chain[1:], strict=False):
+                live = [r for r in CARRIES_DEPENDENCE if (near, r, far) in edges and edges[near, r, far]["until"] is None]
+                assert live, f"{near} does not rest on {far}"
+                assert nodes[near]["state"] not in TERMINAL
+                assert nodes[near]["verified_seq"] < seq
+            lengths[root] = len(chain) - 1
+            retired_at.append(seq)
+        assert lengths == nodes[node_id]["roots"]
+        assert retired_at == sorted(retired_at)
+
+    # --- asking ----------------------------------------------------------------------------------------------
+
+    @rule(project=projects, key=st.sampled_from((*KEYS, NOBODY)))
+    def ask_for_the_impact(self, project: str, key: str) -> None:
+        try:
+            found = self.wait(self.service.impact(project, key, 1_000))
+        except KnowledgeError as refusal:
+            assert refusal.code == "NOT_FOUND"
+            assert key not in {k for k, _ in self.nodes[project]}
+            return
+        ids = {(node["key"], node["generation"]) for node in found["items"]}
+        assert ids == self.model.impact(project, key)
+        assert found["count"] == len(ids)
+
+    @precondition(lambda self: self.told)
+    @rule(project=projects, back=st.integers(0, 60), nudge=st.sampled_from((0, 0, -1, 1)))
+    def ask_the_past(self, project: str, back: int, nudge: int) -> None:
+        recorded = [event["recorded_at"] for event in self.model.journal(project)] or [self.clock]
+        instant = recorded[-1 - back % len(recorded)] + timedelta(microseconds=nudge)
+        self.wait(self.compare_past(project, instant))
+
+    async def compare_past(self, project: str, instant: datetime) -> None:
+        expected = self.model.nodes(project, instant)
+        edges = {e: edge for e, edge in self.model.edges(project, instant).items() if edge["until"] is None}
+        at = await self.service.position(project, instant)
+        assert at == Moment(len(self.model.journal(project, instant)), instant)
+        ids = sorted(self.nodes[project])
+        rows = await self.service.nodes(project, ids, at)
+        same({i: _of_service(row) for i, row in rows.items()}, {i: _of_model(n) for i, n in expected.items()})
+        evidence = await self.service.evidence(project, ids, at)
+        same(
+            {i: _evidence(rows) for i, rows in evidence.items() if rows},
+            {i: _evidence(node["evidence"]) for i, node in expected.items() if node["evidence"]},
+        )
+        relations = await self.service.relations(project, ids, "downstream", at=at)
+        then = _edges_of(row for rows in relations.values() for row in rows)
+        same(
+            {e: (edge["since"], edge["until"]) for e, edge in then.items()},
+            {e: (edge["since"], edge["until"]) for e, edge in edges.items()},
+        )
+        for key in KEYS:
+            row = await self.service.knowledge(project, key, as_of=instant)
+            generation = max((g for k, g in expected if k == key), default=None)
+            assert (None if row is None else row["generation"]) == generation
+
+    @rule(
+        project=projects,
+        key=keys,
+        down=flags,
+        wanted=st.sampled_from((RELATIONS, CARRIES_DEPENDENCE, ("supersedes",))),
+        depth=st.sampled_from((0, 1, 2, 5, 100)),
+        back=st.sampled_from((None, None, 0, 3, 9)),
+    )
+    def walk(
+        self, project: str, key: str, down: bool, wanted: tuple[str, ...], depth: int, back: int | None
+    ) -> None:
+        recorded = [event["recorded_at"] for event in self.model.journal(project)]
+        as_of = recorded[-1 - back % len(recorded)] if recorded and back is not None else None
+        walking = self.service.provenance(
+            project,
+            key,
+            direction="downstream" if down else "upstream",
+            relations=[Relation(name) for name in wanted],
+            depth=depth,
+            as_of=as_of,
+        )
+        try:
+            found = self.wait(walking)
+        except KnowledgeError as refusal:
+            assert refusal.code == "NOT_FOUND"
+            with pytest.raises(KeyError):
+                self.model.provenance(project, key, as_of=as_of)
+            return
+        distances, edges, cut = self.model.provenance(
+            project, key, down=down, relations=wanted, depth=depth, as_of=as_of
+        )
+        root = (found["root"]["key"], found["root"]["generation"])
+        near = {(node["key"], node["generation"]): node["distance"] for node in found["nodes"]}
+        assert len(near) == len(found["nodes"])
+        assert {root: 0, **near} == distances
+        assert _edges_of(found["edges"]).keys() == edges
+        assert len(found["edges"]) == len(edges)
+        assert found["truncated"] == cut
+
+    @rule(
+        project=projects,
+        states=st.sampled_from((None, ("proposed",), ("confirmed", "challenged"), TERMINAL)),
+        at_risk=st.sampled_from((None, True, False)),
+        ago=st.sampled_from((None, None, 0.0, 5.0, 3_600.0, 5_000.0, 2 * 365 * 86_400.0)),
+        prefix=st.sampled_from((None, None, "b", "")),
+        first=st.sampled_from((1, 2, 1_000)),
+    )
+    def page_through(
+        self,
+        project: str,
+        states: tuple[str, ...] | None,
+        at_risk: bool | None,
+        ago: float | None,
+        prefix: str | None,
+        first: int,
+    ) -> None:
+        instant = None if ago is None else self.clock - timedelta(seconds=ago)
+        wanted = Filter(
+            states=None if states is None else tuple(State(state) for state in states),
+            at_risk=at_risk,
+            valid_at=instant,
+            key_prefix=prefix,
+        )
+        valid = set(self.nodes[project]) if instant is None else self.model.valid_at(project, instant)
+        expected = [
+            node_id
+            for node_id, node in sorted(self.nodes[project].items())
+            if not node["forgotten"]
+            and node_id in valid
+            and (states is None or node["state"] in states)
+            and (at_risk is None or node["at_risk"] == at_risk)
+            and node_id[0].startswith(prefix or "")
+        ]
+        found: list[NodeId] = []
+        more = True
+        while more:
+            page = self.wait(self.service.page(project, wanted, first, found[-1] if found else None))
+            found += [(row["key"], row["generation"]) for row in page.items]
+            more = page.has_next
+            assert len(page.items) == first or not more
+        assert found == expected
+
+    @precondition(lambda self: self.told)
+    @rule(project=projects)
+    def rebuild(self, project: str) -> None:
+        self.wait(self.rebuilding(project))
+
+    async def rebuilding(self, project: str) -> None:
+        if self.ids[project]:
+            assert await self.service.rebuild(project) == len(self.ids[project])
+            await self.comparing(project)
+            await self.verified(project)
+
+    async def verified(self, project: str) -> None:
+        count = len(self.ids[project])
+        found = await self.service.verify(project)
+        assert found == {
+            "ok": True,
+            "events": count,
+            "first_broken": None,
+            "projection_matches": True,
+            "differences": [],
+        }
+
+    def teardown(self) -> None:
+        self.wait(self.at_the_end())
+
+    async def at_the_end(self) -> None:
+        spoken = [project for project in PROJECTS if self.ids[project]]
+        assert await self.service.projects() == spoken == self.model.projects()
+        for project in spoken:
+            journal = [event async for event in self.all_events(project)]
+            same(_events_of(journal), _events_of(self.model.journal(project)))
+            await self.verified(project)
+            await self.comparing(project)
+            stats = await self.service.stats(project)
+            nodes = self.nodes[project].values()
+            assert stats["nodes"] == len(nodes)
+            assert stats["at_risk"] == sum(node["at_risk"] for node in nodes)
+            assert stats["edges"] == sum(e["until"] is None for e in self.model.edges(project).values())
+        files = {project: await self.exported(project) for project in spoken}
+        for project in spoken:
+            await self.rebuilding(project)
+        await wipe(self.store)
+        for project, file in files.items():
+            lines = file.splitlines()
+            report = await import_journal(self.store, lambda: lines, Terms(project, IMPORTER, restore=True))
+            assert (report.taken, report.refused, report.refusals) == (len(lines), 0, [])
+            assert await self.exported(project) == file
+            await self.comparing(project)
+            await self.verified(project)
+        for project, file in files.items():
+            await self.read_elsewhere(project, file)
+
+    async def all_events(self, project: str):  # noqa: ANN202
+        after, more = 0, True
+        while more:
+            page = await self.service.journal(project, after, 1_000)
+            for event in page.items:
+                yield event
+            after, more = after + len(page.items), page.has_next
+
+    async def exported(self, project: str) -> bytes:
+        return b"".join([chunk async for chunk in self.service.export_journal(project)])
+
+    async def read_elsewhere(self, project: str, file: bytes) -> None:
+        """Taken anew under another name, and every transfer led to a place of its own: equal but for its recording."""
+        name = f"{project} copied"
+        moved: list[Record] = []
+        for number, raw in enumerate(file.splitlines()):
+            line: Record = {**json.loads(raw), "project": name}
+            if line["transition"] == "transferred":
+                line["payload"] = {"to_project": f"from {project} {number}"}
+            moved.append(line)
+        lines = [json.dumps(line).encode() for line in moved]
+        report = await import_journal(self.store, lambda: lines, Terms(name, IMPORTER))
+        assert (report.lines, report.refused, report.refusals) == (len(lines), 0, [])
+        again = [json.loads(raw) for raw in (await self.exported(name)).splitlines()]
+        own = {"recorded_at", "hash", "prev_hash"}
+        same(
+            [{k: v for k, v in line.items() if k not in own} for line in again],
+            [{k: v for k, v in line.items() if k not in own} for line in moved],
+        )
+        rows = await self.service.nodes(name, sorted(self.nodes[project]))
+        same(
+            {i: _of_service(row) | {"updated_at": None} for i, row in rows.items()},
+            {i: _of_model(node) | {"updated_at": None} for i, node in self.nodes[project].items()},
+        )
+        await self.verified_count(name, len(lines))
+
+    async def verified_count(self, project: str, count: int) -> None:
+        found = await self.service.verify(project)
+        assert (found["ok"], found["events"]) == (True, count), found
+
+
+def _lives_on(runner: asyncio.Runner, store: Store) -> type[OnNeo4j]:
+    return type("Lives", (OnNeo4j,), {"runner": runner, "store": store})
+
+
+def test_the_service_lives_as_the_rules_say(loop: asyncio.Runner, store: Store) -> None:
+    run_state_machine_as_test(_lives_on(loop, store), settings=IN_CI)
+
+
+@pytest.mark.slow
+def test_the_service_lives_many_and_long_lives_as_the_rules_say(loop: asyncio.Runner, store: Store) -> None:
+    run_state_machine_as_test(_lives_on(loop, store), settings=LONG)
+
+
+# --- the pure core ------------------------------------------------------------------------------------------
+
+
+def _marks(here: Slice) -> dict[NodeId, int]:
+    """All marks of a slice that holds the whole project, from scratch."""
+    verified = {i: node.verified_seq or 0 for i, node in here.nodes.items() if not node.retired}
+    dependents: dict[NodeId, list[NodeId]] = {}
+    threats: list[tuple[NodeId, int]] = []
+    for edge in _dependence(here):
+        if edge.source not in verified:
+            continue
+        retired = here.nodes[edge.target].retired_seq
+        if retired is None:
+            dependents.setdefault(edge.target, []).append(edge.source)
+        else:
+            threats.append((edge.source, retired))
+    return risk.marks(verified, dependents, threats)
+
+
+def _dependence(here: Slice) -> list[Edge]:
+    return [edge for edge in here.edges.values() if edge.live and edge.relation.carries_dependence]
+
+
+def _roots(here: Slice, start: NodeId) -> dict[NodeId, int]:
+    verified = {i: node.verified_seq or 0 for i, node in here.nodes.items() if not node.retired}
+    retired = {i: node.retired_seq for i, node in here.nodes.items() if node.retired_seq is not None}
+    dependencies: dict[NodeId, list[NodeId]] = {}
+    for edge in _dependence(here):
+        dependencies.setdefault(edge.source, []).append(edge.target)
+    return {chain[-1]: len(chain) - 1 for chain in risk.chains(start, verified, retired, dependencies)}
+
+
+def _of_core(node: Node) -> Record:
+    return {
+        "proposition": node.proposition,
+        "kind": node.kind.value,
+        "state": node.state.value,
+        "valid_from": node.valid_from,
+        "valid_to": node.valid_to,
+        "created_at": node.created_at,
+        "updated_at": node.updated_at,
+        "verified_at": node.verified_at,
+        "verified_seq": node.verified_seq or 0,
+        "retired_seq": node.retired_seq,
+        "confirmed_by": None if node.confirmed_by is None else node.confirmed_by.value,
+        "uses": node.uses,
+        "hints_helpful": node.helpful,
+        "hints_harmful": node.harmful,
+        "hints_unsupported": node.unsupported,
+        "forgotten": node.forgotten,
+    }
+
+
+CORE = tuple(_of_core(Node("", "", 1, "", Kind.CLAIM, State.PROPOSED, START, None, START, 1, START, 1)))
+
+
+class InMemory(SideBySide):
+    """``decide`` and ``evolve`` over slices that hold all there is, and the marks from scratch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slices = {project: Slice(project) for project in PROJECTS}
+
+    def take(self, project: str, line: Record) -> Answer:
+        here = self.slices[project]
+        now = lifecycle.not_before(self.clock, here.head)
+        try:
+            command = read_command(line, actor=IMPORTER, project=project)
+            decision = lifecycle.decide(self.slices, command, now)
+        except KnowledgeError as refusal:
+            return Answer(refusal.code)
+        before = set(_marks(here))
+        for event in decision.events:
+            self.fold(event)
+        newly = len(set(_marks(here)) - before) if decision.events else None
+        own = next(e for e in here.events.values() if e.seq == (decision.standing or decision.events[0].seq))
+        written = tuple((e.event_id, e.transition.value, e.key, e.generation, e.state_after.value) for e in decision.events)
+        return Answer(None, bool(written), newly, own.event_id, (own.key, own.generation), written)
+
+    def fold(self, event: Event) -> None:
+        """Fold it; an event of which ``risk.change`` says that it changes no mark must change none."""
+        here = self.slices[event.project]
+        before = _marks(here)
+        lifecycle.evolve(here, event)
+        if risk.change(event) == risk.Change():
+            assert _marks(here) == before, event
+
+    def compare(self, project: str) -> None:
+        here, expected = self.slices[project], self.nodes[project]
+        marks = _marks(here)
+        assert set(marks) == {i for i, node in expected.items() if node["at_risk"]}
+        for node_id, mark in marks.items():
+            roots = expected[node_id]["roots"]
+            assert mark == max(expected[root]["retired_seq"] for root in roots)
+            assert _roots(here, node_id) == roots
+        own = {i: _of_core(node) for i, node in here.nodes.items()}
+        same(own, {i: {name: node[name] for name in CORE} for i, node in expected.items()})
+        edges = {(edge.source, edge.relation.value, edge.target): edge for edge in here.edges.values()}
+        wanted = self.model.edges(project)
+        assert edges.keys() == wanted.keys()
+        for edge_id, edge in edges.items():
+            assert edge.live == (wanted[edge_id]["until"] is None)
+            assert edge.times[-1 if edge.live else -2] == wanted[edge_id]["since"]
+            assert edge.live or edge.times[-1] == wanted[edge_id]["until"]
+            assert list(edge.event_ids) == wanted[edge_id]["events"]
+
+    def teardown(self) -> None:
+        for project, here in self.slices.items():
+            events = sorted(here.events.values(), key=lambda event: event.seq)
+            same(_events_of(event.line() for event in events), _events_of(self.model.journal(project)))
+
+
+def test_the_core_lives_as_the_rules_say() -> None:
+    run_state_machine_as_test(InMemory, settings=CORE_IN_CI)
+
+
+@pytest.mark.slow
+def test_the_core_lives_many_and_long_lives_as_the_rules_say() -> None:
+    run_state_machine_as_test(InMemory, settings=CORE_LONG)
