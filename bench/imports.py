@@ -19,7 +19,7 @@ import psutil
 from connection import database
 
 from graph.exchange import Terms, import_journal
-from graph.journal import read_command
+from graph.commands import read_command
 from graph.knowledge import Actor, ActorType
 from graph.store import Store
 

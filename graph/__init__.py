@@ -6,15 +6,23 @@ that journal and come out equal when they are dropped and rebuilt.
 
 The modules, from the inside out:
 
-- ``errors``     every error that can reach a caller, each with a stable code
-- ``knowledge``  the nouns: nodes, edges, evidence, actors; validated when they are made
-- ``journal``    events, their canonical JSON and hash chain, and the journal as a file
-- ``lifecycle``  a command and the state it meets become events, or a refusal; events become state
-- ``risk``       which live nodes rest on something retired: the reference rule
-- ``graphml``    nodes and edges as a GraphML document, streamed
-- ``queries``    finds and checks the statements in ``cypher/``
-- ``schema``     labels, relationship types, constraints and indexes of the database
-- ``store``      runs those statements; the one place that knows the driver
-- ``service``    the use cases that the API and the command offer
-- ``embedded``   a real Neo4j that the command itself installs, starts and stops
+- ``errors``      every error that can reach a caller, each with a stable code
+- ``embedded``    a real Neo4j that the command itself installs, starts and stops
+- ``knowledge``   the nouns: nodes, edges, evidence, actors, and the bounds of their parts
+- ``journal``     events, their canonical JSON and the chain of hashes
+- ``commands``    the one door: a mutation or a journal line becomes a checked command
+- ``slices``      the part of a projection that a batch of commands touches
+- ``lifecycle``   a command and the state that it meets become events, or a refusal
+- ``projection``  an event and the state before it become the state after it
+- ``risk``        which live nodes rest on something retired: the reference rule
+- ``graphml``     nodes and edges as a GraphML document, streamed
+- ``queries``     finds and checks the statements in ``cypher/``
+- ``rows``        nouns as rows of statements, and back
+- ``schema``      labels, relationship types, constraints and indexes of the database
+- ``batch``       one transaction's work in one project
+- ``store``       the database: transactions, deadlines, errors
+- ``scratch``     a projection on disk, beside the database
+- ``audit``       whether journal and projection are whole, and how to make them so
+- ``exchange``    journals and graphs as files
+- ``service``     the use cases that the API and the command offer
 """

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 
-from graph import lifecycle, risk
+from graph import projection, risk
 from graph.errors import NotFoundError
 from graph.journal import Event, Head, first_broken
 from graph.knowledge import Node, NodeId
+from graph.rows import Row, edge_of, event_of, evidence_of, labels_of, node_of
 from graph.scratch import Scratch
-from graph.store import Row, Store, edge_of, event_of, evidence_of, labels_of, node_of
+from graph.slices import Slice, needs
+from graph.store import Store
 
 FOLD_EVENTS = 1_000  # events folded at a time: one statement's worth of slice
 PAGE = 1_000
@@ -58,7 +60,7 @@ async def verify(store: Store, project: str, saved_seq: int | None, saved_hash: 
         broken = await _against_saved(store, project, saved_seq, saved_hash, broken, differences)
     chain_differences = len(differences.found)
     if broken is None:
-        await _compare(store, project, head.seq, scratch, differences)
+        await _compare(store, project, scratch, differences)
     matches = broken is None and len(differences.found) == chain_differences
     scratch.close()
     return {
@@ -77,10 +79,9 @@ async def _fold(store: Store, project: str, until: int, scratch: Scratch, differ
             differences.add(f"event {broken} does not follow from the one before it")
             return broken
         head = Head(batch[-1].seq, batch[-1].hash)
-        needs = [lifecycle.needs(event) for event in batch]
-        here = scratch.laid_over(lifecycle.Slice(project), needs)
+        here = scratch.laid_over(Slice(project), [needs(event) for event in batch])
         for event in batch:
-            lifecycle.evolve(here, event)
+            projection.evolve(here, event)
         scratch.save(here, ())
     return None
 
@@ -112,37 +113,58 @@ class _Differences:
             self.found.append(sentence)
 
 
-async def _compare(store: Store, project: str, seq: int, scratch: Scratch, differences: _Differences) -> None:
-    marks = risk.marks(scratch.verified(), scratch.resting(), scratch.threats())
-    seen = {"nodes": 0, "edges": 0, "evidence": 0}
+async def _compare(store: Store, project: str, scratch: Scratch, differences: _Differences) -> None:
+    seen = {
+        "nodes": await _compare_nodes(store, project, scratch, differences),
+        "edges": await _compare_edges(store, project, scratch, differences),
+        "evidence": await _compare_evidence(store, project, scratch, differences),
+    }
+    for name, count in scratch.counts().items():
+        if seen.get(name, count) != count:
+            differences.add(f"there are {seen[name]} {name}, the journal makes {count}")
 
-    def after_node(last: Row | None) -> dict[str, object]:
-        node = None if last is None else last.get("node", last)
-        key, generation = ("", 0) if node is None else (node["key"], node["generation"])
-        return {"project": project, "seq": _ALWAYS, "after_key": key, "after_generation": generation}
 
-    async for row in store.stream("export_nodes", after_node, PAGE):
-        seen["nodes"] += 1
+def _behind(project: str, node: Row | None) -> dict[str, object]:
+    key, generation = ("", 0) if node is None else (node["key"], node["generation"])
+    return {"project": project, "seq": _ALWAYS, "after_key": key, "after_generation": generation}
+
+
+async def _compare_nodes(store: Store, project: str, scratch: Scratch, differences: _Differences) -> int:
+    marks, seen = risk.marks(scratch.verified(), scratch.resting(), scratch.threats()), 0
+
+    def page(last: Row | None) -> dict[str, object]:
+        return _behind(project, None if last is None else last["node"])
+
+    async for row in store.stream("export_nodes", page, PAGE):
+        seen += 1
         for sentence in _node_differences(row["node"], scratch, marks):
             differences.add(sentence)
-    async for row in store.stream("export_edges", lambda last: after_node(last) | {"ended": True}, PAGE):
+    return seen
+
+
+async def _compare_edges(store: Store, project: str, scratch: Scratch, differences: _Differences) -> int:
+    seen = 0
+    async for row in store.stream("export_edges", lambda last: _behind(project, last) | {"ended": True}, PAGE):
         for raw in row["edges"]:
-            seen["edges"] += 1
+            seen += 1
             edge = edge_of(raw)
             if scratch.edge(edge.id) != edge:
                 differences.add(f"the edge {_said(edge.source)} {edge.relation} {_said(edge.target)} differs")
-    async for row in store.stream(
-        "evidence_page",
-        lambda last: {"project": project, "after_key": "" if last is None else last["evidence"]["key"]},
-        PAGE,
-    ):
-        seen["evidence"] += 1
+    return seen
+
+
+async def _compare_evidence(store: Store, project: str, scratch: Scratch, differences: _Differences) -> int:
+    seen = 0
+
+    def page(last: Row | None) -> dict[str, object]:
+        return {"project": project, "after_key": "" if last is None else last["evidence"]["key"]}
+
+    async for row in store.stream("evidence_page", page, PAGE):
+        seen += 1
         evidence = evidence_of(row["evidence"])
         if scratch.evidence(evidence.key) != evidence:
             differences.add(f"the evidence {evidence.key!r} differs")
-    for name, count in scratch.counts().items():
-        if name in seen and seen[name] != count:
-            differences.add(f"there are {seen[name]} {name}, the journal makes {count}")
+    return seen
 
 
 def _node_differences(raw: Row, scratch: Scratch, marks: dict[NodeId, int]) -> Iterator[str]:

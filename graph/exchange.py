@@ -15,14 +15,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from graph import audit, lifecycle
+from graph import audit, lifecycle, projection
+from graph.commands import Command, read_command, read_event
 from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError
 from graph.graphml import GraphHeader, document
-from graph.journal import Command, Event, canonical, read_command, read_event
+from graph.journal import Event, canonical
 from graph.knowledge import Actor, NodeId, instant_text
-from graph.lifecycle import Needs, Slice
+from graph.rows import Row
 from graph.scratch import Scratch
-from graph.store import BATCH_SECONDS, Row, Store, Taken
+from graph.slices import Needs, Slice, gather
+from graph.store import BATCH_SECONDS, Store, Taken
 
 BATCH_EVENTS = 1_000  # a transaction of an import: large enough to spread the commit, small enough to hold
 LINE_BYTES_MAX = 4 * 1024 * 1024  # the longest event that the limits on its parts allow is shorter
@@ -161,13 +163,13 @@ class _Trial:
 
     async def decide(self, batch: Sequence[_Line]) -> list[tuple[_Line, KnowledgeError]]:
         rules = all(line.written is None for line in batch)
-        slices = await lifecycle.gather([line.command for line in batch], self._load, rules=rules)
+        slices = await gather([line.command for line in batch], self._load, rules=rules)
         added: dict[str, list[str]] = {project: [] for project in slices}
         refused: list[tuple[_Line, KnowledgeError]] = []
         for line in batch:
             try:
                 for event in self._decided(slices, line):
-                    lifecycle.evolve(slices[event.project], event)
+                    projection.evolve(slices[event.project], event)
                     added[event.project].append(event.event_id)
             except KnowledgeError as error:
                 refused.append((line, error))
@@ -280,9 +282,7 @@ async def graphml_file(store: Store, project: str, then: Then) -> AsyncIterator[
         yield chunk
 
 
-async def _nodes_at(
-    store: Store, project: str, seq: int, marked: frozenset[NodeId], then: Then
-) -> AsyncIterator[Row]:
+async def _nodes_at(store: Store, project: str, seq: int, marked: frozenset[NodeId], then: Then) -> AsyncIterator[Row]:
     def page(last: Row | None) -> dict[str, object]:
         node = {"key": "", "generation": 0} if last is None else last["node"]
         return {"project": project, "seq": seq, "after_key": node["key"], "after_generation": node["generation"]}

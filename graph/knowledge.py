@@ -1,6 +1,6 @@
 """The nouns of the domain: nodes, edges, evidence and actors, with the bounds that rules.md sets for them.
 
-Values are frozen and checked when they are read from a caller (``journal.read_command``); what comes back from the
+Values are frozen and checked when they are read from a caller (``commands.read_command``); what comes back from the
 database is trusted, because only checked values were written there.
 """
 

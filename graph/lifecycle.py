@@ -1,17 +1,15 @@
-"""What a command does to the state it meets, and what an event makes of that state (rules.md sections 1 to 4).
+"""What a command comes to in the state that it meets: events, or a refusal (rules.md sections 1 to 4).
 
-``decide`` turns a command into events or refuses it; ``evolve`` folds an event into a ``Slice``, the part of a
-project's projection that a batch of commands touches. Neither does any input or output: the store loads a slice,
-lets commands be decided and folded one after the other, and writes what changed.
+Pure: the slices are only read. ``projection`` folds what is decided here.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from graph.commands import Command, repeats
 from graph.errors import (
     AuthorityError,
     EventConflictError,
@@ -21,12 +19,10 @@ from graph.errors import (
     TerminalStateError,
     ValidationError,
 )
-from graph.journal import Command, Event, Head, Json, canonical, evidence_of, repeats, sealed
+from graph.journal import Event, Head, Json, evidence_record, sealed
 from graph.knowledge import (
     TIME_AHEAD_MAX,
     ActorType,
-    Edge,
-    EdgeId,
     Evidence,
     Kind,
     Node,
@@ -37,9 +33,9 @@ from graph.knowledge import (
     instant_text,
     same_claim,
 )
+from graph.slices import Slice, contradiction_id, standing_on
 
 UNSUPPORTED_HARM_MAX = 2  # the first harmful hint only challenges; the second without support invalidates
-
 _STATE_AFTER = {
     Transition.CONFIRMED: State.CONFIRMED,
     Transition.CHALLENGED: State.CHALLENGED,
@@ -48,138 +44,6 @@ _STATE_AFTER = {
     Transition.INVALIDATED: State.INVALIDATED,
     Transition.DISPROVED: State.INVALIDATED,
 }
-
-
-@dataclass(slots=True)
-class Slice:
-    """The part of one project's projection that a batch touches, and what the batch has changed in it.
-
-    Attributes:
-        nodes: By (key, generation). A key that was asked for and is not here does not exist.
-        newest: The newest generation of each key that exists.
-        edges: By (from, relation, to), ended ones included.
-        evidence: By evidence key.
-        events: The events among the ids that were asked for.
-        evidenced: Which node stands on which evidence since which event, as far as asked for or added.
-    """
-
-    project: str
-    head: Head = Head()
-    nodes: dict[NodeId, Node] = field(default_factory=dict)
-    newest: dict[str, int] = field(default_factory=dict)
-    edges: dict[EdgeId, Edge] = field(default_factory=dict)
-    evidence: dict[str, Evidence] = field(default_factory=dict)
-    events: dict[str, Event] = field(default_factory=dict)
-    evidenced: dict[tuple[NodeId, str], int] = field(default_factory=dict)
-    changed_nodes: set[NodeId] = field(default_factory=set)
-    changed_edges: set[EdgeId] = field(default_factory=set)
-    new_evidence: set[str] = field(default_factory=set)
-
-    def node(self, key: str, generation: int | None = None) -> Node | None:
-        """The asked-for generation of the key, or the newest; None when there is none."""
-        wanted = generation if generation is not None else self.newest.get(key, 0)
-        return self.nodes.get((key, wanted))
-
-    def put(self, node: Node) -> None:
-        """Hold the node as it is now, and note that it changed."""
-        self.nodes[node.id] = node
-        self.newest[node.key] = max(node.generation, self.newest.get(node.key, 0))
-        self.changed_nodes.add(node.id)
-
-    def live_edge(self, source: NodeId, relation: Relation, key: str) -> Edge | None:
-        """The live edge to the highest generation of ``key`` that has one."""
-        found = [e for e in self.edges.values() if (e.source, e.relation, e.target[0]) == (source, relation, key)]
-        return max((e for e in found if e.live), key=lambda e: e.target[1], default=None)
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """What a slice must hold before a command can be decided or an event folded."""
-
-    keys: tuple[str, ...] = ()
-    generations: tuple[NodeId, ...] = ()
-    """Nodes of a named generation, besides the newest of each key."""
-    event_ids: tuple[str, ...] = ()
-    evidence_keys: tuple[str, ...] = ()
-    edges: tuple[tuple[str, Relation, str], ...] = ()
-    superseded: tuple[str, ...] = ()
-    """Keys whose chains of SUPERSEDES must be known, so that a ring can be seen."""
-    standing: tuple[str, ...] = ()
-    """Keys whose evidence must be known, so that a transfer can carry it."""
-
-
-def needs(item: Command | Event) -> Needs:
-    """What ``decide`` (for a command) or ``evolve`` (for an event) will look for."""
-    payload, key = item.payload, item.keyed if isinstance(item, Command) else item.key
-    links = [(Relation(r["relation"]), str(r["to"])) for r in payload.get("relations", ())]
-    if item.transition in (Transition.LINKED, Transition.UNLINKED):
-        links.append((Relation(payload["relation"]), payload["to"]))
-    by = [payload["by"]] if "by" in payload else []
-    return Needs(
-        keys=(key, *(to for _, to in links), *by),
-        generations=((key, item.generation),) if item.generation is not None else (),
-        event_ids=(item.event_id, *item.caused_by, *_rule_ids(item.event_id, len(links))),
-        evidence_keys=tuple(e["key"] for e in payload.get("evidence", ()) if "key" in e),
-        edges=(*((key, relation, to) for relation, to in links), *((b, Relation.SUPERSEDES, key) for b in by)),
-        superseded=(
-            *(to for relation, to in links if relation is Relation.SUPERSEDES),
-            *([key] if by else []),
-        ),
-        standing=(key,) if item.transition is Transition.TRANSFERRED else (),
-    )
-
-
-def transfer_needs(here: Slice, command: Command) -> Needs:
-    """What the target project's slice must hold, once the source's is there."""
-    node = here.node(command.keyed, command.generation)
-    evidence_keys = () if node is None else tuple(key for _, key in _standing_on(here, node))
-    return Needs(
-        keys=(command.keyed,), event_ids=(f"{command.event_id}#transfer",), evidence_keys=evidence_keys
-    )
-
-
-def projects(commands: Iterable[Command], *, rules: bool) -> set[str]:
-    """The projects that the commands concern; with ``rules``, those that nodes are transferred to among them."""
-    concerned: set[str] = set()
-    for command in commands:
-        concerned.add(command.project)
-        if rules and command.transition is Transition.TRANSFERRED:
-            concerned.add(command.payload["to_project"])
-    return concerned
-
-
-async def gather(
-    commands: Sequence[Command], load: Callable[[str, Sequence[Needs]], Awaitable[Slice]], *, rules: bool
-) -> dict[str, Slice]:
-    """The slices that a batch of commands needs, by project.
-
-    Args:
-        commands: In the order in which they will be decided.
-        load: Gives a project's slice; called again for a project that a transfer leads to, once it is known which
-            evidence goes along.
-        rules: As for ``decide``.
-    """
-    wanted: dict[str, list[Needs]] = {project: [] for project in projects(commands, rules=rules)}
-    for command in commands:
-        wanted[command.project].append(needs(command))
-    slices = {project: await load(project, found) for project, found in wanted.items()}
-    transfers = [c for c in commands if rules and c.transition is Transition.TRANSFERRED]
-    for command in transfers:
-        wanted[command.payload["to_project"]].append(transfer_needs(slices[command.project], command))
-    for project in {command.payload["to_project"] for command in transfers}:
-        slices[project] = await load(project, wanted[project])
-    return slices
-
-
-def _rule_ids(event_id: str, contradictions_max: int) -> Iterator[str]:
-    yield f"{event_id}#hint"
-    yield f"{event_id}#transfer"
-    for count in range(contradictions_max):
-        yield _contradiction_id(event_id, count)
-
-
-def _contradiction_id(event_id: str, count: int) -> str:
-    return f"{event_id}#contradiction" + (f"-{count + 1}" if count else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +63,7 @@ def decide(slices: Mapping[str, Slice], command: Command, now: datetime, *, rule
 
     Args:
         slices: By project; holds what ``needs(command)`` names, and for a transfer the target project too.
-        command: Checked by ``journal.read_command``.
+        command: Checked by ``commands.read_command``.
         now: The recorded time; never before the project's newest event.
         rules: Whether the events that follow by rule are added; a restored journal carries them already.
 
@@ -218,9 +82,19 @@ def decide(slices: Mapping[str, Slice], command: Command, now: datetime, *, rule
     _refuse_unknown_causes(here, command)
     if command.transition is Transition.PROPOSED:
         return _decide_proposal(here, command, now, rules=rules)
+    return _decide_on(slices, _known_node(here, command), command, now, rules=rules)
+
+
+def _known_node(here: Slice, command: Command) -> Node:
     node = here.node(command.keyed, command.generation)
     if node is None:
         raise NotFoundError(f"there is no node {command.key!r}", field="key", allowed="a key of this project")
+    return node
+
+
+def _decide_on(slices: Mapping[str, Slice], node: Node, command: Command, now: datetime, *, rules: bool) -> Decision:
+    here = slices[command.project]
+    _refuse_unknown_end(here, node, command)
     _refuse_retirement(node, command)
     _refuse_before_creation(node, command)
     time = command.time if command.time is not None else max(now, node.created_at)
@@ -270,9 +144,7 @@ def _decide_proposal(here: Slice, command: Command, now: datetime, *, rules: boo
     return Decision(draft.events)
 
 
-def _decide_transfer(
-    slices: Mapping[str, Slice], command: Command, node: Node, own: _Draft, now: datetime
-) -> Decision:
+def _decide_transfer(slices: Mapping[str, Slice], command: Command, node: Node, own: _Draft, now: datetime) -> Decision:
     to_project = command.payload["to_project"]
     if to_project == command.project:
         raise ValidationError(
@@ -280,7 +152,7 @@ def _decide_transfer(
         )
     there = slices[to_project]
     here = slices[command.project]
-    evidence = [here.evidence[key] for _, key in sorted(_standing_on(here, node))]
+    evidence = [here.evidence[key] for _, key in sorted(standing_on(here, node))]
     copy = Command(
         project=to_project,
         transition=Transition.PROPOSED,
@@ -293,12 +165,6 @@ def _decide_transfer(
     )
     copied = decide({to_project: there}, copy, not_before(now, there.head), rules=False)
     return Decision((*own.events, *copied.events))
-
-
-def _standing_on(here: Slice, node: Node) -> Iterator[tuple[int, str]]:
-    for (node_id, key), seq in here.evidenced.items():
-        if node_id == node.id:
-            yield seq, key
 
 
 def _transferred_payload(node: Node, evidence: list[Evidence]) -> Json:
@@ -314,23 +180,6 @@ def _transferred_payload(node: Node, evidence: list[Evidence]) -> Json:
     if evidence:
         payload["evidence"] = [evidence_record(e) for e in evidence]
     return payload
-
-
-def evidence_record(evidence: Evidence) -> Json:
-    """The evidence as it stands in a payload: absent fields left out, metadata as JSON."""
-    record: Json = {
-        "key": evidence.key,
-        "type": evidence.type,
-        "source": evidence.source,
-        "timestamp": instant_text(evidence.timestamp),
-    }
-    if evidence.hash is not None:
-        record["hash"] = evidence.hash
-    if evidence.artifact_ref is not None:
-        record["artifact_ref"] = evidence.artifact_ref
-    if evidence.metadata is not None:
-        record["metadata"] = json.loads(evidence.metadata)
-    return record
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +216,7 @@ class _Draft:
             if target is None or target.retired:
                 continue
             draft = draft._with(
-                event_id=_contradiction_id(command.event_id, count),
+                event_id=contradiction_id(command.event_id, count),
                 transition=Transition.CHALLENGED,
                 key=target.key,
                 generation=target.generation,
@@ -443,12 +292,11 @@ class _Draft:
 
 
 def _completed(here: Slice, command: Command, time: datetime) -> Json:
-    payload = dict(command.payload)
+    payload: Json = dict(command.payload)
     if command.transition is Transition.PROPOSED:
-        payload = {"kind": Kind.CLAIM.value, "valid_from": instant_text(time)} | payload
+        payload = {"kind": Kind.CLAIM.value, "valid_from": instant_text(time), **payload}
         if "lineage" in payload:
-            made: Json = {"created_at": instant_text(time)}
-            payload["lineage"] = made | payload["lineage"]
+            payload["lineage"] = {"created_at": instant_text(time), **payload["lineage"]}
     if "evidence" in payload:
         payload["evidence"] = [
             _completed_evidence(here, record, f"e-{command.minted}-{at}", time)
@@ -540,9 +388,15 @@ def _refuse_end(here: Slice, key: str, relation: Relation, to: str, name: str) -
         raise NotFoundError(f"there is no node {to!r}", field=name, allowed="a key of this project")
 
 
+def _refuse_unknown_end(here: Slice, node: Node, command: Command) -> None:
+    if command.transition is Transition.SUPERSEDED:
+        _refuse_end(here, node.key, Relation.SUPERSEDES, command.payload["by"], "payload.by")
+    elif command.transition in (Transition.LINKED, Transition.UNLINKED):
+        _refuse_end(here, node.key, Relation(command.payload["relation"]), command.payload["to"], "payload.to")
+
+
 def _refuse_link(here: Slice, node: Node, command: Command) -> None:
     relation, to = Relation(command.payload["relation"]), command.payload["to"]
-    _refuse_end(here, node.key, relation, to, "payload.to")
     if command.transition is Transition.UNLINKED:
         if here.live_edge(node.id, relation, to) is None:
             raise NotFoundError(
@@ -557,9 +411,7 @@ def _refuse_link(here: Slice, node: Node, command: Command) -> None:
 
 
 def _refuse_supersession(here: Slice, node: Node, command: Command) -> None:
-    by = command.payload["by"]
-    _refuse_end(here, node.key, Relation.SUPERSEDES, by, "payload.by")
-    successor = here.node(by)
+    successor = here.node(command.payload["by"])
     if successor is not None:
         _refuse_ring(here, successor.id, node.id, "payload.by")
 
@@ -615,167 +467,3 @@ def refuse_other(decided: Event, written: Event) -> None:
             field=wrong,
             allowed="a journal as it was written, from its first event on",
         )
-
-
-def evolve(here: Slice, event: Event) -> None:
-    """Fold one event into the slice; the fold of a whole journal is the projection.
-
-    Args:
-        here: Holds what ``needs(event)`` names; changed in place, the changes noted in it.
-        event: The next event of the project's journal.
-    """
-    here.head = Head(event.seq, event.hash, event.recorded_at)
-    here.events[event.event_id] = event
-    _EVOLVE.get(event.transition, _touch)(here, event)
-    if event.transition is Transition.CORRECTED:
-        _stand_on(here, (event.key, event.generation + 1), event)
-    _stand_on(here, (event.key, event.generation), event)
-
-
-def _touched(here: Slice, event: Event) -> Node:
-    node = here.nodes[event.key, event.generation]
-    return replace(node, state=event.state_after, updated_at=event.recorded_at, updated_seq=event.seq)
-
-
-def _touch(here: Slice, event: Event) -> None:
-    here.put(_touched(here, event))
-
-
-def _stand_on(here: Slice, node_id: NodeId, event: Event) -> None:
-    for evidence in evidence_of(event.payload):
-        if evidence.key not in here.evidence:
-            here.evidence[evidence.key] = evidence
-            here.new_evidence.add(evidence.key)
-        here.evidenced.setdefault((node_id, evidence.key), event.seq)
-
-
-def _proposed(here: Slice, event: Event) -> None:
-    payload = event.payload
-    here.put(
-        Node(
-            project=event.project,
-            key=event.key,
-            generation=event.generation,
-            proposition=payload["proposition"],
-            kind=Kind(payload["kind"]),
-            state=State.PROPOSED,
-            valid_from=datetime.fromisoformat(payload["valid_from"]),
-            valid_to=datetime.fromisoformat(payload["valid_to"]) if "valid_to" in payload else None,
-            created_at=event.time,
-            created_seq=event.seq,
-            updated_at=event.recorded_at,
-            updated_seq=event.seq,
-            lineage=_json_text(payload.get("lineage")),
-        )
-    )
-    for relation in payload.get("relations", ()):
-        _open_edge(here, event, (event.key, event.generation), Relation(relation["relation"]), relation["to"])
-
-
-def _json_text(value: object) -> str | None:
-    return None if value is None else canonical(value)
-
-
-def _confirmed(here: Slice, event: Event) -> None:
-    node = replace(_touched(here, event), confirmed_by=event.actor.type)
-    if event.payload.get("evidence"):
-        node = replace(node, verified_at=event.time, verified_seq=event.seq)
-    here.put(node)
-
-
-def _retired(here: Slice, event: Event) -> None:
-    node = _touched(here, event)
-    ends = event.time
-    if event.transition is Transition.SUPERSEDED:
-        successor = here.nodes[event.payload["by"], here.newest[event.payload["by"]]]
-        ends = successor.valid_from
-        _open_edge_between(here, event, successor.id, Relation.SUPERSEDES, node.id)
-    here.put(replace(node, valid_to=max(node.valid_from, ends), retired_seq=event.seq, risk_seq=None))
-
-
-def _corrected(here: Slice, event: Event) -> None:
-    _retired(here, event)
-    old = here.nodes[event.key, event.generation]
-    new = Node(
-        project=old.project,
-        key=old.key,
-        generation=old.generation + 1,
-        proposition=event.payload["proposition"],
-        kind=old.kind,
-        state=State.PROPOSED,
-        valid_from=event.time,
-        valid_to=None,
-        created_at=event.time,
-        created_seq=event.seq,
-        updated_at=event.recorded_at,
-        updated_seq=event.seq,
-    )
-    here.put(new)
-    _open_edge_between(here, event, new.id, Relation.SUPERSEDES, old.id)
-
-
-def _used(here: Slice, event: Event) -> None:
-    node = _touched(here, event)
-    here.put(replace(node, uses=node.uses + 1))
-
-
-def _hinted(here: Slice, event: Event) -> None:
-    node, harmful = _touched(here, event), event.payload["outcome"] == "harmful"
-    here.put(
-        replace(
-            node,
-            helpful=node.helpful + (not harmful),
-            harmful=node.harmful + harmful,
-            unsupported=node.unsupported + (harmful and not event.payload["supported"]),
-        )
-    )
-
-
-def _forgotten(here: Slice, event: Event) -> None:
-    here.put(replace(_touched(here, event), forgotten=event.transition is Transition.FORGOTTEN))
-
-
-def _linked(here: Slice, event: Event) -> None:
-    _touch(here, event)
-    source = (event.key, event.generation)
-    _open_edge(here, event, source, Relation(event.payload["relation"]), event.payload["to"])
-
-
-def _open_edge(here: Slice, event: Event, source: NodeId, relation: Relation, to: str) -> None:
-    _open_edge_between(here, event, source, relation, (to, here.newest[to]))
-
-
-def _open_edge_between(here: Slice, event: Event, source: NodeId, relation: Relation, target: NodeId) -> None:
-    edge = here.edges.get((source, relation, target)) or Edge(source, relation, target, (), (), ())
-    if event.event_id not in edge.event_ids[-1:]:
-        edge = replace(edge, event_ids=(*edge.event_ids, event.event_id))
-    if not edge.live:
-        edge = replace(edge, turns=(*edge.turns, event.seq), times=(*edge.times, event.time))
-    here.edges[edge.id] = edge
-    here.changed_edges.add(edge.id)
-
-
-def _unlinked(here: Slice, event: Event) -> None:
-    _touch(here, event)
-    relation, to = Relation(event.payload["relation"]), event.payload["to"]
-    edge = here.live_edge((event.key, event.generation), relation, to)
-    assert edge is not None, "an event that unlinks names a live edge, or decide() would have refused it"
-    ended = replace(edge, turns=(*edge.turns, event.seq), times=(*edge.times, event.time))
-    here.edges[edge.id] = ended
-    here.changed_edges.add(edge.id)
-
-
-_EVOLVE = {
-    Transition.PROPOSED: _proposed,
-    Transition.CONFIRMED: _confirmed,
-    Transition.CORRECTED: _corrected,
-    Transition.SUPERSEDED: _retired,
-    Transition.INVALIDATED: _retired,
-    Transition.DISPROVED: _retired,
-    Transition.USED: _used,
-    Transition.HINTED: _hinted,
-    Transition.FORGOTTEN: _forgotten,
-    Transition.RECALLED: _forgotten,
-    Transition.LINKED: _linked,
-    Transition.UNLINKED: _unlinked,
-}

@@ -124,7 +124,7 @@ def _shortest(
         node = waiting.popleft()
         for target in dependencies.get(node, ()):
             if target == root:
-                return _walked_back(node, came_from, start) + [root]
+                return [*_walked_back(node, came_from, start), root]
             if target in verified and target not in seen and verified[target] < retired_seq:
                 seen.add(target)
                 came_from[target] = node

@@ -7,7 +7,7 @@ their own, and ``save()`` would overwrite what others write.
 
 from __future__ import annotations
 
-from typing import Any, LiteralString
+from typing import Any, ClassVar, LiteralString
 
 from neo4j import AsyncDriver
 from neomodel import (
@@ -75,7 +75,7 @@ class Evidence(AsyncStructuredNode):
 class Knowledge(AsyncStructuredNode):
     """A claim or an observation; its state, kind and risk are labels too, so that analysts can colour by them."""
 
-    __optional_labels__ = [*STATE_LABELS, *KIND_LABELS, "Retired", "AtRisk", "Forgotten"]
+    __optional_labels__: ClassVar = [*STATE_LABELS, *KIND_LABELS, "Retired", "AtRisk", "Forgotten"]
 
     project: Any = StringProperty(required=True)
     key: Any = StringProperty(required=True)
@@ -155,7 +155,7 @@ async def install(driver: AsyncDriver, database: str) -> None:
     """
     missing = await absent(driver, database)
     if _DECLARED_BY_NEOMODEL in missing:
-        config.DATABASE_NAME = database
+        config.get_config().database_name = database
         await adb.set_connection(driver=driver)
         await adb.install_labels(Project, quiet=True)
     for name in queries.names():

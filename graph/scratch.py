@@ -1,5 +1,7 @@
-"""A projection on disk, beside the database: for trying a file of events before it is taken, and for checking a
-projection against its journal. It holds as much as there is disk for; memory does not grow with it.
+"""A projection on disk, beside the database.
+
+It serves to try a file of events before it is taken, and to check a projection against its journal. It holds as much
+as there is disk for; memory does not grow with it.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Any, TypeVar
 
 from graph.journal import Head
 from graph.knowledge import DEPENDENCE, Edge, EdgeId, Evidence, Node, NodeId, Relation
-from graph.lifecycle import Needs, Slice
+from graph.slices import Needs, Slice
 
 T = TypeVar("T")
 
@@ -98,7 +100,11 @@ class Scratch:
         where = "key=? AND generation=? AND relation=? AND to_key=? AND to_generation=?"
         found = self._values(
             f"SELECT edge FROM edge WHERE {where}",  # noqa: S608 (no value is put into the text)
-            key, generation, relation.value, to_key, to_generation,
+            key,
+            generation,
+            relation.value,
+            to_key,
+            to_generation,
         )
         return next(found, None)
 

@@ -13,10 +13,12 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from graph import audit, exchange, risk, schema
+from graph.commands import Command
 from graph.errors import KnowledgeError, LimitError, NotFoundError, UnavailableError, ValidationError
-from graph.journal import Command, Head
+from graph.journal import Head
 from graph.knowledge import AGING, Kind, NodeId, Relation, State, checked_key, instant_text
-from graph.store import Row, Store, Taken, event_of
+from graph.rows import Row, event_of
+from graph.store import Store, Taken
 
 FIRST_MAX = 1_000  # items a page: what a person pages through and a frontend holds
 DEPTH_MAX = 100  # hops of a walk; the ceiling in cypher/provenance_*.cypher
@@ -141,7 +143,7 @@ class Service:
         rows = await self.store.read("knowledge_as_of", project=project, ids=_listed(ids), seq=at.seq)
         found = {_id(row["node"]): row["node"] for row in rows}
         marked = await self._marked_then(project, [i for i, node in found.items() if not node["retired"]], at)
-        return {node_id: self._then(node, node_id in marked, at) for node_id, node in found.items()}
+        return {node_id: self._then(node, at, at_risk=node_id in marked) for node_id, node in found.items()}
 
     async def page(
         self, project: str, wanted: Filter, first: int, after: NodeId | None = None, *, evidence: bool = False
@@ -168,9 +170,7 @@ class Service:
         )
         return _paged([self._aged(row["node"]) for row in rows], first)
 
-    async def evidence(
-        self, project: str, ids: Sequence[NodeId], at: Moment | None = None
-    ) -> dict[NodeId, list[Row]]:
+    async def evidence(self, project: str, ids: Sequence[NodeId], at: Moment | None = None) -> dict[NodeId, list[Row]]:
         """What nodes stand on, in the order of the events that said so."""
         _refuse_many(ids)
         seq = _ALWAYS if at is None else at.seq
@@ -233,9 +233,7 @@ class Service:
         _check_first(first)
         if after_seq < 0:
             raise ValidationError("a position is not negative", field="afterSeq", allowed="0 or more")
-        rows = await self.store.read(
-            "journal_page", project=project, after=after_seq, until=_ALWAYS, first=first + 1
-        )
+        rows = await self.store.read("journal_page", project=project, after=after_seq, until=_ALWAYS, first=first + 1)
         return _paged([_event_map(row["event"]) for row in rows], first)
 
     async def events_named(self, project: str, event_ids: Sequence[str]) -> dict[str, Row]:
@@ -282,38 +280,50 @@ class Service:
         """
         _check_range(depth, "depth", 0, DEPTH_MAX)
         _check_range(max_nodes, "maxNodes", 1, NODES_MAX)
-        root = await self.knowledge(project, key, as_of=as_of, evidence=evidence)
+        root = await self.knowledge(project, key, as_of=as_of)
         if root is None:
             raise _missing(key)
         at = None if as_of is None else await self.position(project, as_of)
-        head = await self.head(project)
-        walk = (
-            await self.store.read(
-                f"provenance_{direction}",
-                depth=max(depth, 1),
-                project=project,
-                key=key,
-                generation=root["generation"],
-                types=_types(relations),
-                seq=None if at is None else at.seq,
-                # Depth 0 keeps the root alone; whether that cuts something the walk tells all the same.
-                max_nodes=max_nodes if depth else 0,
-                evidence=evidence,
-            )
-        )[0]
+        head = await self.head(project) if at is None else at
+        walk = await self._walk(project, _id(root), at, direction, relations, depth, max_nodes, evidence=evidence)
         maps = {_id(node): self._aged(node) for node in walk["maps"]}
         if at is not None:
             maps = await self.nodes(project, list(maps), at)
         nodes = [maps[k, g] | {"distance": distance} for k, g, distance in walk["nodes"]]
-        seq = at.seq if at is not None else head.seq if head is not None else 0
         return {
             "root": maps[_id(root)],
             "nodes": nodes,
             "edges": [_edge_then(edge, at) for edge in walk["edges"]],
             "evidence": _each_once([maps[_id(root)], *nodes]) if evidence else [],
             "truncated": walk["cut"],
-            "at_seq": seq,
+            "at_seq": 0 if head is None else head.seq,
         }
+
+    async def _walk(
+        self,
+        project: str,
+        root: NodeId,
+        at: Moment | None,
+        direction: Direction,
+        relations: Sequence[Relation] | None,
+        depth: int,
+        max_nodes: int,
+        *,
+        evidence: bool,
+    ) -> Row:
+        rows = await self.store.read(
+            f"provenance_{direction}",
+            depth=max(depth, 1),
+            project=project,
+            key=root[0],
+            generation=root[1],
+            types=_types(relations),
+            seq=None if at is None else at.seq,
+            # Depth 0 keeps the root alone; whether that cuts something the walk tells all the same.
+            max_nodes=max_nodes if depth else 0,
+            evidence=evidence,
+        )
+        return rows[0]
 
     async def impact(self, project: str, key: str, first: int = 100, after: NodeId | None = None) -> Row:
         """What retiring a node puts, or would put, at risk: how many, and a page of them by key.
@@ -435,7 +445,7 @@ class Service:
     def _aged(self, node: Row) -> Row:
         return node | {"stale": _stale(node, self._clock())}
 
-    def _then(self, node: Row, at_risk: bool, at: Moment) -> Row:
+    def _then(self, node: Row, at: Moment, *, at_risk: bool) -> Row:
         creation: Mapping[str, Any] = json.loads(node.pop("creation"))
         if not node["retired"]:
             node["valid_to"] = creation.get("valid_to")
@@ -444,9 +454,7 @@ class Service:
     async def _marked_then(self, project: str, ids: Sequence[NodeId], at: Moment) -> frozenset[NodeId]:
         if not ids:
             return frozenset()
-        graph = _risk_graph(
-            await self.store.read("risk_graph_as_of", project=project, ids=_listed(ids), seq=at.seq)
-        )
+        graph = _risk_graph(await self.store.read("risk_graph_as_of", project=project, ids=_listed(ids), seq=at.seq))
         return frozenset(risk.marks(graph.verified, graph.dependents(), graph.threats()))
 
 

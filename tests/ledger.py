@@ -6,9 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from graph.errors import KnowledgeError
-from graph.journal import Event, read_command
+from graph.commands import read_command
+from graph.journal import Event
 from graph.knowledge import Actor, ActorType, Node
-from graph.lifecycle import Decision, Slice, decide, evolve
+from graph.lifecycle import Decision, decide
+from graph.projection import evolve
+from graph.slices import Slice
 
 HUMAN = Actor("tests", "ada", ActorType.HUMAN)
 AGENT = Actor("tests", "bot", ActorType.AGENT)

@@ -11,7 +11,8 @@ import pytest
 from ledger import AGENT, HUMAN, Ledger, claim, evidence
 
 from graph.errors import EventConflictError, KnowledgeError, ValidationError
-from graph.journal import Head, canonical, first_broken, lineage_of_resource, lineage_of_text, read_command, repeats
+from graph.commands import lineage_of_resource, lineage_of_text, read_command, repeats
+from graph.journal import Head, canonical, first_broken
 
 
 def chain() -> Ledger:

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted([*ROOT.glob("graph/**/*.py"), *ROOT.glob("api/**/*.py")])
 FUNCTION_LINES_MAX = 60
-MODULE_LINES_MAX = 500
+MODULE_LINES_MAX = 560
 BANNED_NAMES = re.compile(r"(^|_)(manager|helper|util|utils|common)(_|$)")
 
 

@@ -56,7 +56,7 @@ def running(home: Path) -> Connection | None:
     if state is None or not state.ready or password is None or state.owner.find() is None:
         return None
     server = state.java.find()
-    if server is None or not proof.listens(server, state.ports.bolt):
+    if server is None or not proof.listens(server.pid, state.ports.bolt):
         return None
     connection = local(state.ports, password, server.pid)
     try:

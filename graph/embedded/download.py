@@ -70,14 +70,10 @@ def download(
     shutil.rmtree(incoming, ignore_errors=True)
     size = sum(jar.size for jar in missing)
     log.info("fetching %d jars, %.0f MB", len(missing), size / 1e6)
-    logging.getLogger("jgo").setLevel(
-        logging.INFO
-    )  # below that it writes addresses, which may carry a password
+    logging.getLogger("jgo").setLevel(logging.INFO)  # below that it writes addresses, which may carry a password
     stop = threading.Event()
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    bar = Progress(
-        *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
-    )
+    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal)
     with bar, _variables(repository.environment), ThreadPoolExecutor(PARALLEL) as pool:
         task = bar.add_task("Fetching Neo4j (once)", total=size)
 
@@ -86,9 +82,7 @@ def download(
                 raise _InterruptedError
             bar.advance(task, count)
 
-        waiting = {
-            pool.submit(_transfer, jar, incoming, cache, repository, advance, stop): jar for jar in missing
-        }
+        waiting = {pool.submit(_transfer, jar, incoming, cache, repository, advance, stop): jar for jar in missing}
         try:
             for each in as_completed(waiting):
                 each.result()

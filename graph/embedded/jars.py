@@ -77,10 +77,7 @@ def classpath(cache: Path, *, console: Console | None = None) -> tuple[Path, ...
     kept = cache / "unsigned"
     paths = {jar: cache / jar.path for jar in jars}
     return tuple(
-        sorted(
-            unsigned(path, kept / jar.sha256[:16]) if path.name in SIGNED else path
-            for jar, path in paths.items()
-        )
+        sorted(unsigned(path, kept / jar.sha256[:16]) if path.name in SIGNED else path for jar, path in paths.items())
     )
 
 
@@ -109,9 +106,7 @@ def fetch(
     if not all(checked.holds(jar) for jar in jars):
         lock = FileLock(cache / ".lock")
         if not lock.take(wait_seconds=OTHER_FETCH_SECONDS_MAX):
-            raise UnavailableError(
-                f"another process has been fetching into {cache} for too long", allowed="a retry"
-            )
+            raise UnavailableError(f"another process has been fetching into {cache} for too long", allowed="a retry")
         try:
             _fill(jars, cache, repository or read_repository(), console)
         finally:
@@ -120,13 +115,9 @@ def fetch(
 
 
 def _fill(jars: Sequence[Jar], cache: Path, repository: Repository, console: Console | None) -> None:
-    checked = _Checked(
-        cache
-    )  # read again: another process may have filled the cache while we waited for the lock
+    checked = _Checked(cache)  # read again: another process may have filled the cache while we waited for the lock
     try:
-        missing = [
-            jar for jar in jars if not checked.check(jar) and not _adopt(jar, cache, checked, repository)
-        ]
+        missing = [jar for jar in jars if not checked.check(jar) and not _adopt(jar, cache, checked, repository)]
         if missing:
             _refuse_without_room(missing, cache)
             from graph.embedded.download import download  # noqa: PLC0415  a third of a second at every command

@@ -11,9 +11,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _take(descriptor: int) -> bool:
-        os.lseek(
-            descriptor, 1 << 30, os.SEEK_SET
-        )  # a byte past the text, which others must still be able to read
+        os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # a byte past the text, which others must still be able to read
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError:

@@ -155,7 +155,5 @@ def _proxy(settings: list[ElementTree.Element], variables: Mapping[str, str]) ->
             if host and (proxy.findtext("{*}active") or "true").strip() == "true":
                 address = f"http://{host.strip()}:{port.strip()}"
                 direct = (proxy.findtext("{*}nonProxyHosts") or "").replace("*", "").replace("|", ",").strip()
-                return {"HTTPS_PROXY": address, "HTTP_PROXY": address} | (
-                    {"NO_PROXY": direct} if direct else {}
-                )
+                return {"HTTPS_PROXY": address, "HTTP_PROXY": address} | ({"NO_PROXY": direct} if direct else {})
     return {}

@@ -53,6 +53,7 @@ class Profile:
         auth: Whether a password is asked for.
         browser: Whether it serves Neo4j Browser over HTTP.
         durable: Whether its store is worth an orderly stop; one that is not is killed.
+        archive: Whether it may make a class archive in the background; one that is there is used by all.
         start_seconds_max: How long until it must have answered a query.
     """
 
@@ -64,6 +65,7 @@ class Profile:
     auth: bool
     browser: bool
     durable: bool
+    archive: bool
     start_seconds_max: float
 
     def java_options(self, jars: tuple[Path, ...]) -> list[str]:
@@ -74,9 +76,7 @@ class Profile:
             *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED),
             "-Dfile.encoding=UTF-8",
             "-cp",
-            os.pathsep.join(
-                map(str, jars)
-            ),  # one by one and sorted: a class archive holds for one order only
+            os.pathsep.join(map(str, jars)),  # one by one and sorted: a class archive holds for one order only
         ]
 
     def conf(self, ports: Ports) -> str:
@@ -135,6 +135,7 @@ def serving(memory: int) -> Profile:
         auth=True,
         browser=True,
         durable=True,
+        archive=True,
         start_seconds_max=180.0,  # measured 48 s on a machine busy with other work; a full disk hangs it for ever
     )
 
@@ -154,5 +155,6 @@ TEST = Profile(
     auth=False,
     browser=False,
     durable=False,
+    archive=False,
     start_seconds_max=180.0,
 )

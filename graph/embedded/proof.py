@@ -47,10 +47,10 @@ def accepts(port: int) -> bool:
         return probe.connect_ex((LOOPBACK, port)) == 0
 
 
-def listens(program: psutil.Process, port: int) -> bool:
+def listens(pid: int, port: int) -> bool:
     """Whether it is this program, and no other, that listens on the port; True where the system does not tell."""
     try:
-        sockets = program.net_connections("tcp")
+        sockets = psutil.Process(pid).net_connections("tcp")
     except psutil.AccessDenied:
         return True
     except psutil.Error:

@@ -7,12 +7,10 @@ a session of its own, so that Ctrl-C reaches the owner first and the store is cl
 from __future__ import annotations
 
 import atexit
-import contextlib
 import logging
 import os
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
@@ -21,10 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-import psutil
 from neo4j.exceptions import AuthError, DriverError, Neo4jError
 
 from graph.embedded import proof
+from graph.embedded.archive import Archive
+from graph.embedded.child import begin, crashed, end
 from graph.embedded.connection import Connection, holder, identity, local
 from graph.embedded.jars import classpath
 from graph.embedded.java import find_java
@@ -39,10 +38,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 ROOM_BYTES_MIN = 200_000_000  # with less, the first full log file breaks the store, and a start hangs
-STOP_SECONDS_MAX = 20.0  # an orderly stop takes one to two; after a full disk it never ends
-PORT_TRIES = 3  # a port that was free may be taken in the seconds until the server binds it
+TRIES = 3  # a port that was free may be taken before the server binds it, and a class archive may be bad
 POLL_SECONDS = 0.1
-MAIN_CLASS = "org.neo4j.server.CommunityEntryPoint"
 RESTARTS_MAX = 5  # within the window; a server that dies more often needs a person
 RESTART_WINDOW_SECONDS = 600.0
 BACKOFF_SECONDS_MAX = 30.0
@@ -91,7 +88,7 @@ class EmbeddedNeo4j:
         on_incident: Callable[[Incident], None] | None = None,
     ) -> None:
         self._home = home.resolve() / "neo4j"
-        self._cache = (cache or home.resolve() / "cache") / "jars"
+        self._cache = cache or home.resolve() / "cache"
         self._profile = profile
         self._console = console
         self._on_incident = on_incident
@@ -101,7 +98,7 @@ class EmbeddedNeo4j:
         self._over = threading.Event()
         self._child: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
-        self._command: list[str] = []
+        self._listing = self._home / "run" / "classes"
         self._password = ""
         self._ports = Ports(0, None)
         self._watcher: threading.Thread | None = None
@@ -139,9 +136,9 @@ class EmbeddedNeo4j:
             self._require_room()
             for left in orphans(self._home):
                 log.warning("stopping a Neo4j that its owner left behind, pid %d", left.pid)
-                _end(left, orderly=self._profile.durable)
+                end(left, orderly=self._profile.durable)
             self._prepare()
-            self._first_launch()
+            connection = self._first_launch()
         except BaseException:
             forget_state(self._home)
             self._lock.release()
@@ -149,8 +146,9 @@ class EmbeddedNeo4j:
         atexit.register(self.stop)
         self._watcher = threading.Thread(target=self._watch, daemon=True, name="whence-neo4j-watcher")
         self._watcher.start()
-        assert self._connection is not None
-        return self._connection
+        if self._profile.archive:
+            self._archive.make_later(self._listing)
+        return connection
 
     def stop(self) -> None:
         """Stop the server and let the folder go; without effect when it is not running.
@@ -161,7 +159,8 @@ class EmbeddedNeo4j:
         with self._guard:
             child = self._child
         if child is not None:
-            _end(child, orderly=self._profile.durable)
+            self._archive.stop()
+            end(child, orderly=self._profile.durable)
         if self._watcher is not None and self._watcher is not threading.current_thread():
             self._watcher.join()
         self._connection = None
@@ -210,72 +209,50 @@ class EmbeddedNeo4j:
             )
 
     def _prepare(self) -> None:
-        java = find_java()
-        jars = classpath(self._cache, console=self._console)
-        options = (
-            self._home / "conf" / "java.options"
-        )  # a file, since a command line is short on some systems
-        options.write_bytes(os.fsencode(_quoted(self._profile.java_options(jars))))
-        self._command = [
-            str(java.program),
-            f"@{options}",
-            MAIN_CLASS,
-            f"--home-dir={self._home}",
-            f"--config-dir={self._home / 'conf'}",
-        ]
+        self._java = find_java()
+        self._jars = classpath(self._cache / "jars", console=self._console)
+        self._archive = Archive(self._cache / "archives", self._java, self._jars)
         self._password = establish_password(self._home)
 
-    def _first_launch(self) -> None:
+    def _first_launch(self) -> Connection:
         wanted = proof.remembered_ports(self._home)
-        for attempt in range(PORT_TRIES):
+        for attempt in range(1, TRIES + 1):
             bolt = proof.free_port(wanted.bolt)
             http = proof.free_port(wanted.http) if self._profile.browser else None
             try:
-                self._launch(Ports(bolt, http))
+                return self._launch(Ports(bolt, http))
             except _StoppedError:
-                raise UnavailableError("the embedded Neo4j was stopped while it was starting") from None
+                break
             except UnavailableError:
-                if attempt + 1 == PORT_TRIES or not any(proof.accepts(port) for port in (bolt, http) if port):
+                taken = any(proof.accepts(port) for port in (bolt, http) if port)
+                if attempt == TRIES or not (self._blame_archive() or taken):
                     raise
                 wanted = Ports(0, 0)  # somebody took one meanwhile
-            else:
-                return
+        raise UnavailableError("the embedded Neo4j was stopped while it was starting")
 
-    def _launch(self, ports: Ports) -> None:
+    def _launch(self, ports: Ports) -> Connection:
         """Begin a child and prove it; on any failure there is no child left."""
         (self._home / "conf" / "neo4j.conf").write_text(self._profile.conf(ports), "utf-8")
+        options = self._archive.options(self._listing, make=self._profile.archive)
         told = LogSince(self._home / "logs")
         self._ports = ports
         with self._guard:
             if self._stopping.is_set():
                 raise _StoppedError
-            child = self._child = self._spawn()
-        try:
-            state = ServerState(
-                Holder.of(child.pid), Holder.of(os.getpid()), ports, self._profile.name, ready=False
+            child = self._child = begin(
+                self._java.program, [*options, *self._profile.java_options(self._jars)], self._home
             )
-            state.write(self._home)
+        try:
+            me, java = Holder.of(os.getpid()), Holder.of(child.pid)
+            ServerState(java, me, ports, self._profile.name, ready=False).write(self._home)
             connection = self._await(child, ports, told)
-            ServerState(state.java, state.owner, ports, state.profile, ready=True).write(self._home)
+            ServerState(java, me, ports, self._profile.name, ready=True).write(self._home)
         except BaseException:
             child.kill()
             child.wait()
             raise
         self._connection = connection
-
-    def _spawn(self) -> subprocess.Popen[bytes]:
-        quiet = {name: value for name, value in os.environ.items() if not name.startswith("NEO4J_")}
-        with (self._home / "logs" / "console.log").open("wb") as console:
-            return subprocess.Popen(  # noqa: S603  a Java that was asked, and arguments of our own
-                self._command,
-                cwd=self._home,
-                env=quiet,  # another server's password is none of its business
-                stdin=subprocess.DEVNULL,
-                stdout=console,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
-            )
+        return connection
 
     def _await(self, child: subprocess.Popen[bytes], ports: Ports, told: LogSince) -> Connection:
         """Wait for the child to answer, and prove that it is ours; the driver's own waiting is bounded here."""
@@ -300,7 +277,7 @@ class EmbeddedNeo4j:
     def _answers(self, child: subprocess.Popen[bytes], connection: Connection, ports: Ports) -> bool:
         if child.poll() is not None or not proof.accepts(ports.bolt):
             return False
-        if not proof.listens(psutil.Process(child.pid), ports.bolt):
+        if not proof.listens(child.pid, ports.bolt):
             return False  # someone else has the port; our child is about to find out
         try:
             store = proof.within(proof.QUESTION_SECONDS_MAX, lambda: identity(connection))
@@ -312,9 +289,7 @@ class EmbeddedNeo4j:
         except (Neo4jError, DriverError, TimeoutError, OSError):
             return False  # not yet; the deadline decides
         if self._profile.auth and not proof.refuses_strangers(connection.uri, connection.username):
-            raise UnavailableError(
-                "the embedded Neo4j takes any password", allowed="a report to the makers of Whence"
-            )
+            raise UnavailableError("the embedded Neo4j takes any password", allowed="a report to the makers of Whence")
         proof.remember(self._home, store, ports)
         return True
 
@@ -327,10 +302,16 @@ class EmbeddedNeo4j:
             if self._stopping.is_set():
                 return
             self._connection = None
+            self._blame_archive()
             self._tell(Incident("died", f"exit code {code}"))
             if not self._bring_back(begun):
                 self._over.set()
                 return
+
+    def _blame_archive(self) -> bool:
+        """Throw the class archive away if the JVM broke; whether there was one."""
+        code = self._child.returncode if self._child is not None else None
+        return code is not None and crashed(code) and self._archive.discard()
 
     def _bring_back(self, begun: deque[float]) -> bool:
         """Restart on the same ports until it works; False when it was stopped or died too often."""
@@ -368,23 +349,3 @@ class EmbeddedNeo4j:
                 self._on_incident(incident)
             except Exception:
                 log.exception("the listener for incidents failed")
-
-
-def _end(server: psutil.Process | subprocess.Popen[bytes], *, orderly: bool) -> None:
-    """End a server, in order if its store is worth it, and by force if it does not go."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        try:
-            if orderly:
-                server.terminate()
-                server.wait(STOP_SECONDS_MAX)
-        except (psutil.TimeoutExpired, subprocess.TimeoutExpired):
-            log.warning("Neo4j did not stop within %.0f s and is killed", STOP_SECONDS_MAX)
-        finally:
-            server.kill()
-            server.wait(STOP_SECONDS_MAX)
-
-
-def _quoted(options: list[str]) -> str:
-    """Options as the `java` program reads them from a file."""
-    quoted = [option.replace("\\", "\\\\").replace('"', '\\"') for option in options]
-    return "".join(f'"{option}"\n' for option in quoted)

@@ -1,0 +1,71 @@
+"""Begin and end the server as a child of this program."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+
+MAIN_CLASS = "org.neo4j.server.CommunityEntryPoint"
+STOP_SECONDS_MAX = 20.0  # an orderly stop takes one to two; after a full disk it never ends
+
+log = logging.getLogger(__name__)
+
+
+def begin(program: Path, options: Sequence[str], home: Path) -> subprocess.Popen[bytes]:
+    """Start a server.
+
+    Args:
+        program: The `java` to run.
+        options: For the JVM; written to a file, since a command line is short on some systems.
+        home: The server's folder, with its configuration in it.
+
+    Returns:
+        The child, in a session of its own, so that Ctrl-C reaches this program first.
+    """
+    listed = home / "conf" / "java.options"
+    listed.write_bytes(os.fsencode(_quoted(options)))
+    command = [program, f"@{listed}", MAIN_CLASS, f"--home-dir={home}", f"--config-dir={home / 'conf'}"]
+    quiet = {name: value for name, value in os.environ.items() if not name.startswith("NEO4J_")}
+    with (home / "logs" / "console.log").open("wb") as console:
+        return subprocess.Popen(  # noqa: S603  a Java that was asked, and arguments of our own
+            [str(word) for word in command],
+            cwd=home,
+            env=quiet,  # another server's password is none of its business
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
+        )
+
+
+def end(server: psutil.Process | subprocess.Popen[bytes], *, orderly: bool) -> None:
+    """End a server: in order if its store is worth it, by force if it does not go or is not worth the wait."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        try:
+            if orderly:
+                server.terminate()
+                server.wait(STOP_SECONDS_MAX)
+        except (psutil.TimeoutExpired, subprocess.TimeoutExpired):
+            log.warning("Neo4j did not stop within %.0f s and is killed", STOP_SECONDS_MAX)
+        finally:
+            server.kill()
+            server.wait(STOP_SECONDS_MAX)
+
+
+def crashed(code: int) -> bool:
+    """Whether an exit code means that the JVM broke, rather than that it was ended or gave up in order."""
+    return code not in (-9, -15) and (code < 0 or code in (134, 135, 139) or code > 255)  # last: Windows
+
+
+def _quoted(options: Sequence[str]) -> str:
+    """Options as the `java` program reads them from a file."""
+    quoted = [option.replace("\\", "\\\\").replace('"', '\\"') for option in options]
+    return "".join(f'"{option}"\n' for option in quoted)

@@ -1,0 +1,174 @@
+"""What an event makes of the state before it: the fold whose result is the projection (rules.md sections 1 to 4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from graph.journal import Event, Head, canonical, evidence_of
+from graph.knowledge import Edge, Kind, Node, NodeId, Relation, State, Transition
+from graph.slices import Slice
+
+
+def evolve(here: Slice, event: Event) -> None:
+    """Fold one event into the slice; the fold of a whole journal is the projection.
+
+    Args:
+        here: Holds what ``needs(event)`` names; changed in place, the changes noted in it.
+        event: The next event of the project's journal.
+    """
+    here.head = Head(event.seq, event.hash, event.recorded_at)
+    here.events[event.event_id] = event
+    _EVOLVE.get(event.transition, _touch)(here, event)
+    if event.transition is Transition.CORRECTED:
+        _stand_on(here, (event.key, event.generation + 1), event)
+    _stand_on(here, (event.key, event.generation), event)
+
+
+def _touched(here: Slice, event: Event) -> Node:
+    node = here.nodes[event.key, event.generation]
+    return replace(node, state=event.state_after, updated_at=event.recorded_at, updated_seq=event.seq)
+
+
+def _touch(here: Slice, event: Event) -> None:
+    here.put(_touched(here, event))
+
+
+def _stand_on(here: Slice, node_id: NodeId, event: Event) -> None:
+    for evidence in evidence_of(event.payload):
+        if evidence.key not in here.evidence:
+            here.evidence[evidence.key] = evidence
+            here.new_evidence.add(evidence.key)
+        here.evidenced.setdefault((node_id, evidence.key), event.seq)
+
+
+def _proposed(here: Slice, event: Event) -> None:
+    payload = event.payload
+    here.put(
+        Node(
+            project=event.project,
+            key=event.key,
+            generation=event.generation,
+            proposition=payload["proposition"],
+            kind=Kind(payload["kind"]),
+            state=State.PROPOSED,
+            valid_from=datetime.fromisoformat(payload["valid_from"]),
+            valid_to=datetime.fromisoformat(payload["valid_to"]) if "valid_to" in payload else None,
+            created_at=event.time,
+            created_seq=event.seq,
+            updated_at=event.recorded_at,
+            updated_seq=event.seq,
+            lineage=_json_text(payload.get("lineage")),
+        )
+    )
+    for relation in payload.get("relations", ()):
+        _open_edge(here, event, (event.key, event.generation), Relation(relation["relation"]), relation["to"])
+
+
+def _json_text(value: object) -> str | None:
+    return None if value is None else canonical(value)
+
+
+def _confirmed(here: Slice, event: Event) -> None:
+    node = replace(_touched(here, event), confirmed_by=event.actor.type)
+    if event.payload.get("evidence"):
+        node = replace(node, verified_at=event.time, verified_seq=event.seq)
+    here.put(node)
+
+
+def _retired(here: Slice, event: Event) -> None:
+    node = _touched(here, event)
+    ends = event.time
+    if event.transition is Transition.SUPERSEDED:
+        successor = here.nodes[event.payload["by"], here.newest[event.payload["by"]]]
+        ends = successor.valid_from
+        _open_edge_between(here, event, successor.id, Relation.SUPERSEDES, node.id)
+    here.put(replace(node, valid_to=max(node.valid_from, ends), retired_seq=event.seq, risk_seq=None))
+
+
+def _corrected(here: Slice, event: Event) -> None:
+    _retired(here, event)
+    old = here.nodes[event.key, event.generation]
+    new = Node(
+        project=old.project,
+        key=old.key,
+        generation=old.generation + 1,
+        proposition=event.payload["proposition"],
+        kind=old.kind,
+        state=State.PROPOSED,
+        valid_from=event.time,
+        valid_to=None,
+        created_at=event.time,
+        created_seq=event.seq,
+        updated_at=event.recorded_at,
+        updated_seq=event.seq,
+    )
+    here.put(new)
+    _open_edge_between(here, event, new.id, Relation.SUPERSEDES, old.id)
+
+
+def _used(here: Slice, event: Event) -> None:
+    node = _touched(here, event)
+    here.put(replace(node, uses=node.uses + 1))
+
+
+def _hinted(here: Slice, event: Event) -> None:
+    node, harmful = _touched(here, event), event.payload["outcome"] == "harmful"
+    here.put(
+        replace(
+            node,
+            helpful=node.helpful + (not harmful),
+            harmful=node.harmful + harmful,
+            unsupported=node.unsupported + (harmful and not event.payload["supported"]),
+        )
+    )
+
+
+def _forgotten(here: Slice, event: Event) -> None:
+    here.put(replace(_touched(here, event), forgotten=event.transition is Transition.FORGOTTEN))
+
+
+def _linked(here: Slice, event: Event) -> None:
+    _touch(here, event)
+    source = (event.key, event.generation)
+    _open_edge(here, event, source, Relation(event.payload["relation"]), event.payload["to"])
+
+
+def _open_edge(here: Slice, event: Event, source: NodeId, relation: Relation, to: str) -> None:
+    _open_edge_between(here, event, source, relation, (to, here.newest[to]))
+
+
+def _open_edge_between(here: Slice, event: Event, source: NodeId, relation: Relation, target: NodeId) -> None:
+    edge = here.edges.get((source, relation, target)) or Edge(source, relation, target, (), (), ())
+    if event.event_id not in edge.event_ids[-1:]:
+        edge = replace(edge, event_ids=(*edge.event_ids, event.event_id))
+    if not edge.live:
+        edge = replace(edge, turns=(*edge.turns, event.seq), times=(*edge.times, event.time))
+    here.edges[edge.id] = edge
+    here.changed_edges.add(edge.id)
+
+
+def _unlinked(here: Slice, event: Event) -> None:
+    _touch(here, event)
+    relation, to = Relation(event.payload["relation"]), event.payload["to"]
+    edge = here.live_edge((event.key, event.generation), relation, to)
+    assert edge is not None, "an event that unlinks names a live edge, or decide() would have refused it"
+    ended = replace(edge, turns=(*edge.turns, event.seq), times=(*edge.times, event.time))
+    here.edges[edge.id] = ended
+    here.changed_edges.add(edge.id)
+
+
+_EVOLVE = {
+    Transition.PROPOSED: _proposed,
+    Transition.CONFIRMED: _confirmed,
+    Transition.CORRECTED: _corrected,
+    Transition.SUPERSEDED: _retired,
+    Transition.INVALIDATED: _retired,
+    Transition.DISPROVED: _retired,
+    Transition.USED: _used,
+    Transition.HINTED: _hinted,
+    Transition.FORGOTTEN: _forgotten,
+    Transition.RECALLED: _forgotten,
+    Transition.LINKED: _linked,
+    Transition.UNLINKED: _unlinked,
+}

@@ -1,0 +1,152 @@
+"""The part of a project's projection that a batch touches, and what must be in it before the batch can be decided.
+
+The store, and the scratch beside it, load a slice, let commands be decided and folded on it one after the other, and
+write what changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from graph.commands import Command
+from graph.journal import Event, Head
+from graph.knowledge import Edge, EdgeId, Evidence, Node, NodeId, Relation, Transition
+
+
+@dataclass(slots=True)
+class Slice:
+    """The part of one project's projection that a batch touches, and what the batch has changed in it.
+
+    Attributes:
+        nodes: By (key, generation). A key that was asked for and is not here does not exist.
+        newest: The newest generation of each key that exists.
+        edges: By (from, relation, to), ended ones included.
+        evidence: By evidence key.
+        events: The events among the ids that were asked for.
+        evidenced: Which node stands on which evidence since which event, as far as asked for or added.
+    """
+
+    project: str
+    head: Head = field(default_factory=Head)
+    nodes: dict[NodeId, Node] = field(default_factory=dict[NodeId, Node])
+    newest: dict[str, int] = field(default_factory=dict[str, int])
+    edges: dict[EdgeId, Edge] = field(default_factory=dict[EdgeId, Edge])
+    evidence: dict[str, Evidence] = field(default_factory=dict[str, Evidence])
+    events: dict[str, Event] = field(default_factory=dict[str, Event])
+    evidenced: dict[tuple[NodeId, str], int] = field(default_factory=dict[tuple[NodeId, str], int])
+    changed_nodes: set[NodeId] = field(default_factory=set[NodeId])
+    changed_edges: set[EdgeId] = field(default_factory=set[EdgeId])
+    new_evidence: set[str] = field(default_factory=set[str])
+
+    def node(self, key: str, generation: int | None = None) -> Node | None:
+        """The asked-for generation of the key, or the newest; None when there is none."""
+        wanted = generation if generation is not None else self.newest.get(key, 0)
+        return self.nodes.get((key, wanted))
+
+    def put(self, node: Node) -> None:
+        """Hold the node as it is now, and note that it changed."""
+        self.nodes[node.id] = node
+        self.newest[node.key] = max(node.generation, self.newest.get(node.key, 0))
+        self.changed_nodes.add(node.id)
+
+    def live_edge(self, source: NodeId, relation: Relation, key: str) -> Edge | None:
+        """The live edge to the highest generation of ``key`` that has one."""
+        found = [e for e in self.edges.values() if (e.source, e.relation, e.target[0]) == (source, relation, key)]
+        return max((e for e in found if e.live), key=lambda e: e.target[1], default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a slice must hold before a command can be decided or an event folded."""
+
+    keys: tuple[str, ...] = ()
+    generations: tuple[NodeId, ...] = ()
+    """Nodes of a named generation, besides the newest of each key."""
+    event_ids: tuple[str, ...] = ()
+    evidence_keys: tuple[str, ...] = ()
+    edges: tuple[tuple[str, Relation, str], ...] = ()
+    superseded: tuple[str, ...] = ()
+    """Keys whose chains of SUPERSEDES must be known, so that a ring can be seen."""
+    standing: tuple[str, ...] = ()
+    """Keys whose evidence must be known, so that a transfer can carry it."""
+
+
+def needs(item: Command | Event) -> Needs:
+    """What ``decide`` (for a command) or ``evolve`` (for an event) will look for."""
+    payload, key = item.payload, item.keyed if isinstance(item, Command) else item.key
+    links = [(Relation(r["relation"]), str(r["to"])) for r in payload.get("relations", ())]
+    if item.transition in (Transition.LINKED, Transition.UNLINKED):
+        links.append((Relation(payload["relation"]), payload["to"]))
+    by = [payload["by"]] if "by" in payload else []
+    return Needs(
+        keys=(key, *(to for _, to in links), *by),
+        generations=((key, item.generation),) if item.generation is not None else (),
+        event_ids=(item.event_id, *item.caused_by, *_rule_ids(item.event_id, len(links))),
+        evidence_keys=tuple(e["key"] for e in payload.get("evidence", ()) if "key" in e),
+        edges=(*((key, relation, to) for relation, to in links), *((b, Relation.SUPERSEDES, key) for b in by)),
+        superseded=(
+            *(to for relation, to in links if relation is Relation.SUPERSEDES),
+            *([key] if by else []),
+        ),
+        standing=(key,) if item.transition is Transition.TRANSFERRED else (),
+    )
+
+
+def transfer_needs(here: Slice, command: Command) -> Needs:
+    """What the target project's slice must hold, once the source's is there."""
+    node = here.node(command.keyed, command.generation)
+    evidence_keys = () if node is None else tuple(key for _, key in standing_on(here, node))
+    return Needs(keys=(command.keyed,), event_ids=(f"{command.event_id}#transfer",), evidence_keys=evidence_keys)
+
+
+def projects(commands: Iterable[Command], *, rules: bool) -> set[str]:
+    """The projects that the commands concern; with ``rules``, those that nodes are transferred to among them."""
+    concerned: set[str] = set()
+    for command in commands:
+        concerned.add(command.project)
+        if rules and command.transition is Transition.TRANSFERRED:
+            concerned.add(command.payload["to_project"])
+    return concerned
+
+
+async def gather(
+    commands: Sequence[Command], load: Callable[[str, Sequence[Needs]], Awaitable[Slice]], *, rules: bool
+) -> dict[str, Slice]:
+    """The slices that a batch of commands needs, by project.
+
+    Args:
+        commands: In the order in which they will be decided.
+        load: Gives a project's slice; called again for a project that a transfer leads to, once it is known which
+            evidence goes along.
+        rules: As for ``decide``.
+    """
+    wanted: dict[str, list[Needs]] = {project: [] for project in projects(commands, rules=rules)}
+    for command in commands:
+        wanted[command.project].append(needs(command))
+    slices = {project: await load(project, found) for project, found in wanted.items()}
+    transfers = [c for c in commands if rules and c.transition is Transition.TRANSFERRED]
+    for command in transfers:
+        wanted[command.payload["to_project"]].append(transfer_needs(slices[command.project], command))
+    for project in {command.payload["to_project"] for command in transfers}:
+        slices[project] = await load(project, wanted[project])
+    return slices
+
+
+def _rule_ids(event_id: str, contradictions_max: int) -> Iterator[str]:
+    yield f"{event_id}#hint"
+    yield f"{event_id}#transfer"
+    for count in range(contradictions_max):
+        yield contradiction_id(event_id, count)
+
+
+def contradiction_id(event_id: str, count: int) -> str:
+    """The event id of the challenge that follows from the first, second … contradiction of one event."""
+    return f"{event_id}#contradiction" + (f"-{count + 1}" if count else "")
+
+
+def standing_on(here: Slice, node: Node) -> Iterator[tuple[int, str]]:
+    """What a node stands on: the position of the event that said so first, and the evidence's key."""
+    for (node_id, key), seq in here.evidenced.items():
+        if node_id == node.id:
+            yield seq, key
