@@ -12,13 +12,11 @@ from graphql import (
     GraphQLInterfaceType,
     GraphQLObjectType,
     GraphQLSchema,
-    Undefined,
     build_schema,
     find_breaking_changes,
     print_ast,
 )
 from graphql.type import GraphQLArgument, GraphQLInputField
-from graphql.utilities import ast_from_value
 
 from api.schema import build_schema as build_ours
 from api.schema import schema
@@ -58,20 +56,14 @@ def contract() -> GraphQLSchema:
     return build_schema(CONTRACT.read_text("utf-8"))
 
 
-def _default(argument: GraphQLArgument | GraphQLInputField) -> str | None:
-    if argument.ast_node is not None and argument.ast_node.default_value is not None:
-        return print_ast(argument.ast_node.default_value)
-    if argument.default_value is Undefined:
-        return None
-    node = ast_from_value(argument.default_value, argument.type)
-    return None if node is None else print_ast(node)
-
-
 def _inputs(
     place: str, inputs: Mapping[str, GraphQLArgument] | Mapping[str, GraphQLInputField]
 ) -> Iterator[tuple[str, str]]:
     for name, given in inputs.items():
-        yield f"{place}.{name}", f"{given.type} = {_default(given)}"
+        written = given.ast_node
+        assert written is not None
+        default = None if written.default_value is None else print_ast(written.default_value)
+        yield f"{place}.{name}", f"{print_ast(written.type)} = {default}"
 
 
 def _facts(of: GraphQLSchema) -> Iterator[tuple[str, str]]:
@@ -79,7 +71,7 @@ def _facts(of: GraphQLSchema) -> Iterator[tuple[str, str]]:
     for name, kind in of.type_map.items():
         if name.startswith("__") or name in LATER_TYPES:
             continue
-        yield name, type(kind).__name__.removeprefix("Custom")
+        yield name, type(kind).__name__
         if isinstance(kind, GraphQLEnumType):
             yield from ((f"{name}.{value}", "value") for value in kind.values)
         elif isinstance(kind, GraphQLInputObjectType):
@@ -88,7 +80,8 @@ def _facts(of: GraphQLSchema) -> Iterator[tuple[str, str]]:
             yield from ((f"{name} implements {one.name}", "") for one in kind.interfaces)
             for field_name, field in kind.fields.items():
                 if f"{name}.{field_name}" not in LATER_FIELDS:
-                    yield f"{name}.{field_name}", str(field.type)
+                    assert field.ast_node is not None
+                    yield f"{name}.{field_name}", print_ast(field.ast_node.type)
                     yield from _inputs(f"{name}.{field_name}", field.args)
 
 

@@ -1,0 +1,1 @@
+"""Everything that faces outward: the GraphQL API over HTTP, and the ``whence`` command."""

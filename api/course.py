@@ -1,0 +1,62 @@
+"""How far an import is, for the person who waits for it and for the one who interrupts it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from api.screen import Screen
+
+_PHASES = {"trying": "Trying every line", "taking": "Taking the events"}
+
+
+class Course:
+    """Told how far an import is; ``graph.exchange.Progress`` by its form.
+
+    Attributes:
+        phase: ``trying``, in which nothing is taken, or ``taking``.
+        lines: Lines of the phase that are done.
+    """
+
+    def __init__(self, bars: Progress, total: int, measure: Callable[[int], int]) -> None:
+        self.phase = ""
+        self.lines = 0
+        self._bars = bars
+        self._total = total
+        self._measure = measure
+        self._bar: TaskID | None = None
+
+    def __call__(self, phase: str, lines: int) -> None:
+        """So many lines of the phase are done."""
+        if self._bar is None or phase != self.phase:
+            self._bar = self._bars.add_task(_PHASES[phase], total=self._total)
+        self.phase, self.lines = phase, lines
+        self._bars.update(self._bar, completed=self._measure(lines), description=f"{_PHASES[phase]} ({lines:,})")
+
+    def interrupted(self) -> str:
+        """What an interruption at this point leaves behind."""
+        if self.phase != "taking":
+            return "Interrupted: nothing was taken."
+        return f"Interrupted after {self.lines:,} lines, which are taken; the same command goes on from there."
+
+
+@contextmanager
+def watched(screen: Screen, total: int, measure: Callable[[int], int]) -> Generator[Course]:
+    """Show bars while an import runs, and say where it stood when it is interrupted.
+
+    Args:
+        screen: Where.
+        total: What the measure comes to at the end.
+        measure: From lines done to the same unit.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with screen.progress(*columns) as bars:
+        course = Course(bars, total, measure)
+        try:
+            yield course
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            screen.tell(course.interrupted())
+            raise

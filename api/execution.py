@@ -1,0 +1,210 @@
+"""What happens to a request between its text and its answer: limits, checks, plans, errors.
+
+The steps of one request, in this order:
+
+1. ``Parsed`` turns the text into a document, counting tokens; short texts are kept.
+2. ``Checked`` measures the document (``measure``) and then validates it; what validation found is kept too.
+3. ``CompiledReads`` looks for a ``Plan`` that stands for the validated query. **This is the one place for
+   plans**: one that is found answers in place of the executor. There is none until measurements ask for it.
+4. graphql-core executes.
+5. ``ServedSchema`` gives every error its code (``told``). Of a failure of ours only a reference is told.
+"""
+
+# graphql-core leaves the parameters of its generic types open, and strict checking finds them everywhere.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import AsyncIterator, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Protocol
+
+import strawberry
+from graphql import (
+    DocumentNode,
+    GraphQLError,
+    GraphQLSchema,
+    GraphQLSyntaxError,
+    parse,
+)
+from strawberry.extensions import ParserCache, SchemaExtension, ValidationCache
+from strawberry.types import ExecutionContext, ExecutionResult
+from strawberry.types.execution import PreExecutionError
+
+from api.checks import RULES, Facts, variable_faults
+from api.limits import TOKENS_MAX, measure
+from api.loaders import REQUEST_ID, Context
+from graph.errors import InternalError, KnowledgeError, LimitError
+
+KEPT_TEXTS = 256  # parsed and checked documents that are kept
+KEPT_CHARS_MAX = 10_000  # longer texts are one-off, and keeping them would be keeping the caller's data
+
+_LOG = logging.getLogger("whence.api")
+
+
+class Parsed(ParserCache):
+    """Text to document, with at most ``TOKENS_MAX`` tokens; short texts are parsed once."""
+
+    def __init__(self) -> None:
+        super().__init__(maxsize=KEPT_TEXTS)
+
+    def on_parse(self) -> Iterator[None]:
+        """Parse before strawberry would."""
+        self.execution_context.parse_options["max_tokens"] = TOKENS_MAX
+        if len(self.execution_context.query or "") > KEPT_CHARS_MAX:
+            yield
+        else:
+            yield from super().on_parse()
+
+
+class Checked(ValidationCache):
+    """Measures a document, then validates it; short documents are validated once.
+
+    Measuring comes first because validation itself is what some documents are built to choke.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(maxsize=KEPT_TEXTS)
+
+    def on_validate(self) -> Iterator[None]:
+        """Measure and validate before strawberry would."""
+        context = self.execution_context
+        context.validation_rules = RULES
+        assert context.graphql_document is not None
+        try:
+            measure(_graphql_schema(context), context.graphql_document, context.variables or {})
+        except LimitError as error:
+            context.pre_execution_errors = [GraphQLError(error.message, original_error=error)]
+            yield
+            return
+        if len(context.query or "") > KEPT_CHARS_MAX:
+            yield
+        else:
+            yield from super().on_validate()
+
+
+def _graphql_schema(context: ExecutionContext) -> GraphQLSchema:
+    return context.schema._schema  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  strawberry has no other way
+
+
+class Plan(Protocol):
+    """A compiled answer to one shape of query.
+
+    A plan is met after the document is validated and before anything is executed; its variables have not been
+    coerced.
+    """
+
+    def fits(self, document: DocumentNode, operation_name: str | None) -> bool:
+        """Whether the plan answers this operation of this document, and answers it as the executor would."""
+        ...
+
+    async def read(self, context: Context, variables: Mapping[str, Any]) -> ExecutionResult | None:
+        """The answer; None hands these variables to the executor after all."""
+        ...
+
+
+class Plans:
+    """The plans that a schema has; none, until one is planted."""
+
+    def __init__(self) -> None:
+        self._planted: list[Plan] = []
+        self._found = lru_cache(KEPT_TEXTS)(self._find)
+
+    def plant(self, plan: Plan) -> None:
+        """Add a plan; those planted earlier are asked first."""
+        self._planted.append(plan)
+        self._found.cache_clear()
+
+    def find(self, document: DocumentNode, operation_name: str | None) -> Plan | None:
+        """The plan that fits, if one does; looked for once a document."""
+        return self._found(document, operation_name) if self._planted else None
+
+    def _find(self, document: DocumentNode, operation_name: str | None) -> Plan | None:
+        return next((plan for plan in self._planted if plan.fits(document, operation_name)), None)
+
+
+class CompiledReads(SchemaExtension):
+    """Answers by plan where there is one: between the validated query and its execution, and nowhere else."""
+
+    def __init__(self, plans: Plans) -> None:
+        self.plans = plans
+
+    async def on_execute(self) -> AsyncIterator[None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Answer before the executor would."""
+        asked = self.execution_context
+        assert asked.graphql_document is not None
+        plan = self.plans.find(asked.graphql_document, asked.operation_name)
+        if plan is not None:
+            asked.result = await plan.read(asked.context, asked.variables or {})
+        yield
+
+
+def camel(name: str) -> str:
+    """A field name of the service (``evidence[0].artifact_ref``) as GraphQL spells it."""
+    head, *rest = name.split("_")
+    return head + "".join(part[:1].upper() + part[1:] for part in rest)
+
+
+def facts_of(error: Exception) -> Facts:
+    """What a caller may be told of an error; what only we may know is logged under a reference number."""
+    if isinstance(error, KnowledgeError) and not isinstance(error, InternalError):
+        field = None if error.field is None else camel(error.field)
+        return Facts(error.code, error.message, field, error.position, error.allowed)
+    reference = secrets.token_hex(4)
+    _LOG.error("internal error, reference %s, request %s", reference, REQUEST_ID.get(), exc_info=error)
+    return Facts("INTERNAL", f"Internal error, reference {reference}")
+
+
+def told(error: GraphQLError) -> GraphQLError:
+    """The error as it stands in an answer: with ``extensions`` {code, field, position, allowed}."""
+    cause: Exception = error
+    while isinstance(cause, GraphQLError) and cause.original_error is not None:
+        cause = cause.original_error
+    if isinstance(cause, GraphQLError):
+        if "code" in (cause.extensions or {}):
+            return cause
+        # An error with a path and no cause is graphql-core's own, met while executing: a fault in what the
+        # service gave, but for arguments, which it reads only then.
+        ours = error.path is not None and not error.message.startswith("Argument ")
+        facts = facts_of(error) if ours else _document_facts(cause)
+    else:
+        facts = facts_of(cause)
+    return GraphQLError(
+        facts.message, error.nodes, error.source, error.positions, error.path, extensions=facts.extensions
+    )
+
+
+def _document_facts(error: GraphQLError) -> Facts:
+    at = next(iter(error.positions or ()), None)
+    if isinstance(error, GraphQLSyntaxError) and "tokens" in error.message:
+        return Facts("LIMIT", "the document is too long", "query", at, f"at most {TOKENS_MAX} tokens")
+    return Facts("VALIDATION", error.message, "query", at)
+
+
+class ServedSchema(strawberry.Schema):
+    """A schema whose errors all carry a code, and whose failures stay in the log."""
+
+    async def execute(self, query: str | None, *args: Any, **kwargs: Any) -> ExecutionResult:
+        """Strawberry's ``execute``; the errors in its result are ``told``."""
+        result = await super().execute(query, *args, **kwargs)
+        if not result.errors:
+            return result
+        if result.data is None and not isinstance(result, PreExecutionError):
+            variables: Mapping[str, Any] = kwargs.get("variable_values") or {}
+            result.errors = self._coercion_errors(query, kwargs.get("operation_name"), variables) or result.errors
+        result.errors = [told(error) for error in result.errors]
+        return result
+
+    def process_errors(self, errors: list[GraphQLError], execution_context: ExecutionContext | None = None) -> None:
+        """Log nothing here: most errors are refusals, and ``told`` logs the others."""
+
+    def _coercion_errors(
+        self, query: str | None, operation_name: str | None, variables: Mapping[str, Any]
+    ) -> list[GraphQLError]:
+        try:
+            document = parse(query or "", max_tokens=TOKENS_MAX)
+        except GraphQLError:
+            return []
+        return variable_faults(self._schema, document, operation_name, variables)

@@ -1,0 +1,283 @@
+"""``whence up``: Neo4j and the API in the foreground of a terminal, until a signal ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import json
+import logging
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from pathlib import Path
+
+from api import presence
+from api.app import serve
+from api.connect import named
+from api.course import watched
+from api.interrupt import ends_as_interrupt
+from api.presence import Presence
+from api.screen import Screen
+from api.settings import Settings
+from graph.embedded import Connection, EmbeddedNeo4j, Incident
+from graph.embedded.secret import write_private
+from graph.errors import UnavailableError, ValidationError
+from graph.exchange import Terms, import_journal
+from graph.service import Service
+from graph.store import Store
+
+READY_SECONDS_MAX = 60.0  # the database answered already; what is left is the server's own start
+POLL_SECONDS = 0.1
+DEMO = "peps"
+
+log = logging.getLogger("whence.up")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What ``whence up`` was asked for.
+
+    Attributes:
+        host: The address to listen on.
+        port: The port; 0 takes a free one.
+        demo: Whether the sample is to be there.
+        ready_file: Where to write how the service is reached.
+    """
+
+    host: str
+    port: int
+    demo: bool
+    ready_file: Path | None
+
+
+@dataclass(slots=True)
+class _Course:
+    """What happens while the service runs: who asked for its end, and whether its Neo4j is lost."""
+
+    signals: list[int] = field(default_factory=list[int])
+    lost: bool = False
+
+    def incident(self, incident: Incident) -> None:
+        """End the service when its Neo4j is given up; called in the watcher's thread."""
+        if incident.kind == "given_up":
+            self.lost = True
+            signal.raise_signal(signal.SIGTERM)
+
+
+def up(settings: Settings, wanted: Wanted, screen: Screen) -> int:
+    """Run Neo4j (unless one is named) and the API until a signal ends it.
+
+    Returns:
+        0 when it was told to end, 130 when it was interrupted.
+
+    Raises:
+        ValidationError: the ready file cannot be written.
+        UnavailableError: the home or the address is in use, or the database cannot be had.
+    """
+    course = _Course()
+    ends_as_interrupt(course.signals.append)
+    try:
+        with presence.held(settings.home, embedded=settings.neo4j_uri is None) as mine:
+            _require_address(wanted)
+            _require_ready_file(wanted.ready_file)
+            with _database(settings, course, screen) as connection, asyncio.Runner(loop_factory=_loop()) as runner:
+                here = replace(mine, bolt=connection.uri, browser=connection.browser)
+                here.write(settings.home)
+                runner.run(_serve(settings, wanted, connection, here, screen))
+                screen.tell("Stopping.")
+    except KeyboardInterrupt:
+        pass
+    if course.lost:
+        raise UnavailableError(
+            "the embedded Neo4j ended again and again, and was given up",
+            allowed=f"what {settings.home / 'neo4j' / 'logs'} tells, and another start",
+        )
+    screen.tell("Stopped.")
+    return 0 if signal.SIGTERM in course.signals else 130
+
+
+def _require_address(wanted: Wanted) -> None:
+    """Find out before Neo4j is started, which takes its time."""
+    try:
+        family = socket.AF_INET6 if ":" in wanted.host else socket.AF_INET
+        socket.create_server((wanted.host, wanted.port), family=family).close()
+    except OSError as error:
+        raise UnavailableError(
+            f"{wanted.host}:{wanted.port} cannot be listened on: {error.strerror or error}",
+            field="--port",
+            allowed="a free port (0 takes one), and an address of this machine",
+        ) from error
+
+
+def _require_ready_file(path: Path | None) -> None:
+    if path is None:
+        return
+    try:
+        path.unlink(missing_ok=True)  # of an earlier run; whoever waits for it must not read that one
+        write_private(path, "")
+        path.unlink()
+    except OSError as error:
+        raise ValidationError(
+            f"{path} cannot be written: {error.strerror}",
+            field="--ready-file",
+            allowed="a file in a folder of one's own",
+        ) from error
+
+
+@contextmanager
+def _database(settings: Settings, course: _Course, screen: Screen) -> Generator[Connection]:
+    connection = named(settings)
+    if connection is not None:
+        yield connection
+        return
+    screen.tell(f"Starting Neo4j in {settings.home}.")
+    with EmbeddedNeo4j(settings.home, on_incident=course.incident) as server:
+        connection = server.connection
+        assert connection is not None, "a server that was started is connected"
+        yield connection
+
+
+def _loop() -> Callable[[], asyncio.AbstractEventLoop]:
+    if sys.platform == "win32":
+        return asyncio.new_event_loop
+    import uvloop  # noqa: PLC0415  not to be had there
+
+    return uvloop.new_event_loop
+
+
+async def _serve(settings: Settings, wanted: Wanted, connection: Connection, mine: Presence, screen: Screen) -> None:
+    async with Store.open(connection.uri, connection.username, connection.password, connection.database) as store:
+        if wanted.demo:
+            await _demo(settings, store, screen)
+        reached: asyncio.Future[tuple[str, int]] = asyncio.get_running_loop().create_future()
+        serving = asyncio.ensure_future(
+            serve(
+                Service(store),
+                settings,
+                host=wanted.host,
+                port=wanted.port,
+                ready=lambda host, port: reached.set_result((host, port)),
+            )
+        )
+        async with _ended(serving):
+            await asyncio.wait((serving, reached), return_when=asyncio.FIRST_COMPLETED)
+            if reached.done() and await _answers(*reached.result(), serving):
+                mine = replace(mine, url=_url(*reached.result()))
+                with _announced(mine, settings, wanted, screen):
+                    await asyncio.shield(serving)
+
+
+@asynccontextmanager
+async def _ended(serving: asyncio.Future[None]) -> AsyncGenerator[None]:
+    """Leave with the server ended, whatever asked for it; a signal that it caught reaches this task as well."""
+    task = asyncio.current_task()
+    assert task is not None, "this runs in a task"
+    try:
+        yield
+        await serving
+        await asyncio.sleep(0)  # the signal that ended the server arrives here
+    except asyncio.CancelledError:
+        task.uncancel()
+    finally:
+        if not serving.done():
+            serving.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await serving
+
+
+async def _answers(host: str, port: int, serving: asyncio.Future[None]) -> bool:
+    """Whether /readyz says yes; False when the server ended before it did."""
+    deadline = time.monotonic() + READY_SECONDS_MAX
+    while not serving.done():
+        with contextlib.suppress(OSError):
+            reader, writer = await asyncio.open_connection(_near(host), port)
+            writer.write(b"GET /readyz HTTP/1.0\r\n\r\n")
+            status = (await reader.readline()).split()
+            writer.close()
+            if status[1:2] == [b"200"]:
+                return True
+        if time.monotonic() > deadline:
+            raise UnavailableError(f"the service was not ready after {READY_SECONDS_MAX:.0f} s")
+        await asyncio.sleep(POLL_SECONDS)
+    return False
+
+
+@contextmanager
+def _announced(mine: Presence, settings: Settings, wanted: Wanted, screen: Screen) -> Generator[None]:
+    """Say where the service is, to everyone who may want to know; unsay it at the end."""
+    addresses = mine.addresses()
+    mine.write(settings.home)
+    if wanted.ready_file is not None:
+        write_private(wanted.ready_file, json.dumps(addresses) + "\n")
+    try:
+        if screen.machine:
+            screen.document(addresses, indent=None)
+        else:
+            sys.stdout.write(f"ready {mine.url}\n")
+            sys.stdout.flush()
+        for line in _welcome(mine, settings, wanted):
+            screen.tell(line)
+        yield
+    finally:
+        if wanted.ready_file is not None:
+            wanted.ready_file.unlink(missing_ok=True)
+
+
+def _welcome(mine: Presence, settings: Settings, wanted: Wanted) -> Iterator[str]:
+    yield f"  GraphiQL       {mine.url}/graphql"
+    if mine.browser:
+        password = settings.home / "neo4j" / "password"
+        yield f"  Neo4j Browser  {mine.browser}  (user neo4j, password in {password})"
+    yield f"  Bolt           {mine.bolt}"
+    if not _is_loopback(wanted.host):
+        yield f"Whoever reaches {wanted.host} may read and change everything: there is no sign-in yet."
+    if wanted.demo:
+        yield "Ask it, in another terminal:"
+        yield f"  whence trace PEP-0241 --direction downstream --project {DEMO}   what took its place, step by step"
+        yield f"  whence show PEP-0703 --project {DEMO}                           what retiring it would put at risk"
+        yield f"  whence show PEP-0345 --project {DEMO} --as-of 2015-01-01        how it stood in 2015"
+    yield "Ctrl-C, or `whence down`, ends it."
+
+
+async def _demo(settings: Settings, store: Store, screen: Screen) -> None:
+    """Have the sample in its project; taken once, and left alone afterwards."""
+    sample = files("api").joinpath("sample", "peps.jsonl").read_bytes().splitlines(keepends=True)
+    last = json.loads(sample[-1])
+    there = (await Service(store).events_at(DEMO, [last["seq"]])).get(last["seq"])
+    if there is not None and there["hash"] == last["hash"]:
+        screen.tell(f"The sample is there already: project {DEMO}.")
+        return
+    terms = Terms(DEMO, settings.actor, restore=True)
+    with watched(screen, len(sample), lambda lines: lines) as progress:
+        report = await import_journal(store, lambda: sample, terms, progress)
+    if report.refused:
+        first = report.refusals[0]
+        screen.tell(
+            f"The sample was not taken, since project {DEMO} holds something else "
+            f"(line {first.line}: {first.error.message})."
+        )
+        return
+    screen.tell(f"The sample is there: {report.taken:,} events in project {DEMO}.")
+
+
+def _url(host: str, port: int) -> str:
+    near = _near(host)
+    return f"http://[{near}]:{port}" if ":" in near else f"http://{near}:{port}"
+
+
+def _near(host: str) -> str:
+    """The address at which this machine reaches what listens there: that of a server on all of them is none."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  looked up, not listened on
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,125 @@
+"""The input types of the contract, and what is made of arguments before they reach the service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from strawberry import UNSET
+
+from api.fields import JSON, DateTime, described_input
+from api.loaders import NOW, Tense
+from graph.knowledge import (
+    ActorType,
+    Kind,
+    Relation,
+    State,
+    checked_key,
+    checked_text,
+)
+
+
+@described_input
+class KnowledgeFilter:
+    """What a list is to hold; every condition must be met."""
+
+    states: list[State] | None = UNSET
+    kinds: list[Kind] | None = UNSET
+    at_risk: bool | None = UNSET
+    stale: bool | None = UNSET
+    updated_after: DateTime | None = UNSET
+    valid_at: DateTime | None = UNSET
+    key_prefix: str | None = UNSET
+
+
+@described_input
+class ActorInput:
+    """Who acts."""
+
+    issuer: str
+    subject: str
+    type: ActorType
+
+
+@described_input
+class ExecutionInput:
+    """The run, frame and task in which it happens."""
+
+    run: str | None = UNSET
+    frame: str | None = UNSET
+    task: str | None = UNSET
+    parent_run: str | None = UNSET
+    parent_frame: str | None = UNSET
+
+
+@described_input
+class EventInput:
+    """What a caller says of the event itself; `eventId` makes a repeat safe."""
+
+    event_id: str | None = UNSET
+    time: DateTime | None = UNSET
+    reason: str | None = UNSET
+    caused_by: list[str] | None = UNSET
+    execution: ExecutionInput | None = UNSET
+    actor: ActorInput | None = UNSET
+
+
+@described_input
+class EvidenceInput:
+    """A pointer to what a node rests on."""
+
+    key: str | None = UNSET
+    type: str
+    source: str
+    timestamp: DateTime | None = UNSET
+    hash: str | None = UNSET
+    artifact_ref: str | None = UNSET
+    metadata: JSON | None = UNSET
+
+
+@described_input
+class RelationInput:
+    """An edge from the proposed node."""
+
+    relation: Relation
+    to: str
+
+
+def given(value: Any) -> Any:
+    """The value, None where the caller left it out."""
+    return None if value is UNSET else value
+
+
+def chosen(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    """A list argument as the service takes it; None where the caller left it out, and then all are meant."""
+    return None if values is None or values is UNSET else tuple(values)
+
+
+def instant(text: DateTime | None) -> datetime | None:
+    """The instant that a checked text says."""
+    return None if given(text) is None else datetime.fromisoformat(str(text))
+
+
+def tense_of(as_of: DateTime | None) -> Tense:
+    """The tense of an ``asOf``; what lies ahead is now, since nothing has been said there yet."""
+    at = instant(as_of)
+    return NOW if at is None or at >= datetime.now(UTC) else Tense(at)
+
+
+def checked_prefix(prefix: str | None) -> str | None:
+    """The beginning of keys; an empty one is none.
+
+    Raises:
+        ValidationError: a text that no key can begin with.
+    """
+    return checked_key(prefix, "filter.keyPrefix") if given(prefix) else None
+
+
+def checked_hash(text: str | None) -> str | None:
+    """A hash that a caller kept.
+
+    Raises:
+        ValidationError: not a text that the service can have given.
+    """
+    return None if given(text) is None else checked_text(text, "savedHash", chars_max=200)

@@ -1,0 +1,62 @@
+"""What the environment says, read once and then passed on: nothing else in the package looks there."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+from graph.errors import ValidationError
+from graph.knowledge import Actor, ActorType
+
+ANONYMOUS = Actor("whence", "anonymous", ActorType.SERVICE)
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How one run of Whence is set up.
+
+    ``neo4j_uri`` is None where the embedded server is to be used; ``actor`` acts where a caller names nobody.
+    """
+
+    home: Path
+    log: str = "INFO"
+    neo4j_uri: str | None = None
+    neo4j_username: str = "neo4j"
+    neo4j_password: str = field(default="", repr=False)
+    neo4j_database: str = "neo4j"
+    actor: Actor = ANONYMOUS
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
+        """The settings that the environment asks for; an empty variable counts as unset.
+
+        Args:
+            environment: Variables by name; those of this process when None.
+
+        Raises:
+            ValidationError: WHENCE_LOG names no level.
+        """
+        given = {name: value for name, value in (environment or os.environ).items() if value}
+        level = given.get("WHENCE_LOG", "INFO").upper()
+        if level not in _LEVELS:
+            raise ValidationError("WHENCE_LOG names no level", field="WHENCE_LOG", allowed=", ".join(_LEVELS))
+        home = given.get("WHENCE_HOME")
+        return cls(
+            home=Path(home).expanduser().absolute() if home else user_data_path("whence", appauthor=False),
+            log=level,
+            neo4j_uri=given.get("NEO4J_URI"),
+            neo4j_username=given.get("NEO4J_USERNAME", "neo4j"),
+            neo4j_password=given.get("NEO4J_PASSWORD", ""),
+            neo4j_database=given.get("NEO4J_DATABASE", "neo4j"),
+        )
+
+    @property
+    def log_level(self) -> int:
+        """The level as the number that ``logging`` uses."""
+        return logging.getLevelNamesMapping()[self.log]
