@@ -91,7 +91,7 @@ async def _history(service: Service, project: str, node_id: NodeId, at: Moment |
     kept: deque[Row] = deque(maxlen=HISTORY_MAX)
     count, after, more = 0, 0, True
     while more:
-        page = await service.events_about(project, node_id, HISTORY_MAX, after, at)
+        page = (await service.events_about(project, [node_id], HISTORY_MAX, after, at))[node_id]
         kept.extend(page.items)
         count += len(page.items)
         after, more = kept[-1]["seq"] if kept else 0, page.has_next

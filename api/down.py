@@ -10,11 +10,13 @@ import psutil
 
 from api import presence
 from api.settings import Settings
+from graph.embedded import Holder
 from graph.embedded.locks import FileLock
 from graph.embedded.state import orphans
 from graph.errors import NotFoundError, UnavailableError
 
 STOP_SECONDS_MAX = 60.0  # 20 for the requests under way, 20 for Neo4j, and some
+POLL_SECONDS = 0.1
 
 
 def down(settings: Settings) -> dict[str, object]:
@@ -28,41 +30,51 @@ def down(settings: Settings) -> dict[str, object]:
         UnavailableError: it does not end.
     """
     found = presence.find(settings.home)
-    service = None if found is None else found.holder.find()
-    begun = time.monotonic()
-    if service is None:
+    if found is None:
         left = _end_orphans(settings.home)
         raise NotFoundError(
-            f"no service of {settings.home} is running" + (f"; its Neo4j was, and is stopped ({left})" if left else ""),
+            f"no service of {settings.home} is running"
+            + (f"; its Neo4j was, and is stopped (process {', '.join(map(str, left))})" if left else ""),
             field="WHENCE_HOME",
             allowed="the folder that `whence up` was started with",
         )
-    try:
-        service.terminate()
-        service.wait(STOP_SECONDS_MAX)
-    except psutil.NoSuchProcess:
-        pass
-    except psutil.AccessDenied:
-        raise UnavailableError(f"process {service.pid} is another user's", field="WHENCE_HOME") from None
-    except psutil.TimeoutExpired:
-        raise UnavailableError(f"process {service.pid} has not ended after {STOP_SECONDS_MAX:.0f} s") from None
+    begun = time.monotonic()
+    if not _end(found.holder):
+        raise UnavailableError(
+            f"process {found.holder.pid} has not ended after {STOP_SECONDS_MAX:.0f} s", allowed="another try"
+        )
     _end_orphans(settings.home)
-    return {"stopped": True, "pid": service.pid, "seconds": round(time.monotonic() - begun, 1)}
+    return {"stopped": True, "pid": found.holder.pid, "seconds": round(time.monotonic() - begun, 1)}
 
 
-def _end_orphans(home: Path) -> str:
-    """End a Neo4j of this home that nobody watches any more; the pids, for a sentence."""
-    lock = FileLock(home.resolve() / "neo4j" / "run" / "lock")
-    ended: list[str] = []
-    with contextlib.suppress(OSError):
-        if not lock.take():
-            return ""
+def _end(program: Holder) -> bool:
+    """Ask a program to end; whether it is gone. One that has ended and that nobody has asked for its code is gone."""
+    deadline = time.monotonic() + STOP_SECONDS_MAX
+    running = program.find()
     try:
-        for each in orphans(home.resolve() / "neo4j") if lock.held else ():
-            with contextlib.suppress(psutil.Error):
-                each.terminate()
-                each.wait(STOP_SECONDS_MAX)
-            ended.append(f"process {each.pid}")
+        if running is not None:
+            running.terminate()
+    except psutil.NoSuchProcess:
+        return True
+    except psutil.AccessDenied:
+        raise UnavailableError(f"process {program.pid} is another user's", field="WHENCE_HOME") from None
+    while program.find() is not None:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def _end_orphans(home: Path) -> list[int]:
+    """End each Neo4j of this home that nobody watches any more; their pids."""
+    place = home.resolve() / "neo4j"
+    lock = FileLock(place / "run" / "lock")
+    with contextlib.suppress(OSError):  # without the folder there is no server either
+        lock.take()
+    if not lock.held:
+        return []
+    try:
+        left = [Holder.of(each.pid) for each in orphans(place)]
+        return [each.pid for each in left if _end(each)]
     finally:
         lock.release()
-    return ", ".join(ended)

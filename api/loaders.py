@@ -11,17 +11,14 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from strawberry.dataloader import DataLoader
 
 from graph.knowledge import Actor, Relation
-
-if TYPE_CHECKING:
-    from graph.service import Direction, Moment, Page, Service
+from graph.service import Direction, Moment, Page, Service
 
 IDS_MAX = 10_000  # the service takes no more ids in one call
-HISTORIES_AT_ONCE = 8  # of one request: its nodes' events must not keep others from the database
 
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="-")
 """The id of the request at hand, for the log and for its answer's headers."""
@@ -72,9 +69,9 @@ class Loaders:
         self.nodes = DataLoader[NodeAsked, Row | None](self._nodes, max_batch_size=IDS_MAX)
         self.evidence = DataLoader[NodeAsked, list[Row]](self._evidence, max_batch_size=IDS_MAX)
         self.edges = DataLoader[EdgesAsked, list[Row]](self._edges, max_batch_size=IDS_MAX)
-        self.history = DataLoader[HistoryAsked, "Page"](self._history, max_batch_size=IDS_MAX)
+        self.history = DataLoader[HistoryAsked, Page](self._history, max_batch_size=IDS_MAX)
         self.events = DataLoader[tuple[str, str], Row | None](self._events, max_batch_size=IDS_MAX)
-        self.positions = DataLoader[tuple[str, datetime], "Moment"](self._positions, max_batch_size=IDS_MAX)
+        self.positions = DataLoader[tuple[str, datetime], Moment](self._positions, max_batch_size=IDS_MAX)
 
     async def _nodes(self, asked: list[NodeAsked]) -> list[Row | BaseException | None]:
         async def read(place: tuple[str, Moment | None], some: list[NodeAsked]) -> Mapping[NodeAsked, Row]:
@@ -101,16 +98,12 @@ class Loaders:
         return await _grouped(asked, lambda one: one._replace(key="", generation=0), read, list[Row])
 
     async def _history(self, asked: list[HistoryAsked]) -> list[Page | BaseException]:
-        # Every node has its own place to go on from, so each is a call; not all of them at once.
-        turn = asyncio.Semaphore(HISTORIES_AT_ONCE)
+        async def read(alike: HistoryAsked, some: list[HistoryAsked]) -> Mapping[HistoryAsked, Page]:
+            ids = [(one.key, one.generation) for one in some]
+            found = await self._service.events_about(alike.project, ids, alike.first, alike.after_seq, alike.at)
+            return {alike._replace(key=node[0], generation=node[1]): page for node, page in found.items()}
 
-        async def read(one: HistoryAsked) -> Page:
-            async with turn:
-                return await self._service.events_about(
-                    one.project, (one.key, one.generation), one.first, one.after_seq, one.at
-                )
-
-        return await asyncio.gather(*map(read, asked), return_exceptions=True)
+        return await _grouped(asked, lambda one: one._replace(key="", generation=0), read, _no_page)
 
     async def _events(self, asked: list[tuple[str, str]]) -> list[Row | BaseException | None]:
         async def read(project: str, some: list[tuple[str, str]]) -> Mapping[tuple[str, str], Row]:
@@ -123,6 +116,10 @@ class Loaders:
         return await asyncio.gather(
             *(self._service.position(project, as_of) for project, as_of in asked), return_exceptions=True
         )
+
+
+def _no_page() -> Page:
+    return Page([], has_next=False)
 
 
 async def _grouped(

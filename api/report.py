@@ -110,7 +110,7 @@ def imported(report: Report, *, keep_going: bool) -> Iterator[RenderableType]:
     if not report.refusals:
         return
     table = Table("line", "code", "field", "what is wrong", "allowed", box=None, pad_edge=False, header_style="dim")
-    for refusal in report.refusals[:REFUSALS_SHOWN_MAX]:
+    for refusal in sorted(report.refusals, key=lambda each: each.line)[:REFUSALS_SHOWN_MAX]:
         error = refusal.error
         cells = (error.code, error.field or "", error.message, error.allowed or "")
         table.add_row(str(refusal.line), *(Text(harmless(cell)) for cell in cells))
@@ -122,7 +122,8 @@ def imported(report: Report, *, keep_going: bool) -> Iterator[RenderableType]:
 def plain_import(report: Report) -> Row:
     """What became of a file, for machines."""
     told = {name: getattr(report, name) for name in ("lines", "taken", "repeated", "refused", "newly_at_risk")}
-    return {**told, "refusals": [{"line": each.line, **each.error.facts()} for each in report.refusals]}
+    refusals = sorted(report.refusals, key=lambda each: each.line)
+    return {**told, "refusals": [{"line": each.line, **each.error.facts()} for each in refusals]}
 
 
 class _Walk:

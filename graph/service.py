@@ -213,20 +213,23 @@ class Service:
         return found
 
     async def events_about(
-        self, project: str, node_id: NodeId, first: int, after_seq: int = 0, at: Moment | None = None
-    ) -> Page:
-        """A page of the events about a node, oldest first."""
+        self, project: str, ids: Sequence[NodeId], first: int, after_seq: int = 0, at: Moment | None = None
+    ) -> dict[NodeId, Page]:
+        """For each node a page of the events about it, oldest first, behind position ``after_seq``."""
         _check_first(first)
+        _refuse_many(ids)
         rows = await self.store.read(
             "events_about",
             project=project,
-            key=node_id[0],
-            generation=node_id[1],
+            ids=_listed(ids),
             after=after_seq,
             until=_ALWAYS if at is None else at.seq,
             first=first + 1,
         )
-        return _paged([_event_map(row["event"]) for row in rows], first)
+        found: dict[NodeId, list[Row]] = {node_id: [] for node_id in ids}
+        for row in rows:
+            found[row["of"][0], row["of"][1]].append(_event_map(row["event"]))
+        return {node_id: _paged(events, first) for node_id, events in found.items()}
 
     async def journal(self, project: str, after_seq: int, first: int) -> Page:
         """A page of a project's journal, oldest first, behind position ``after_seq``."""
