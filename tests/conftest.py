@@ -73,10 +73,7 @@ async def wipe(store: Store) -> None:
 
 def cache() -> Path:
     """Where this user's jars are already, or will be for the next session."""
-    return (
-        Path(os.environ.get("WHENCE_HOME") or platformdirs.user_data_path("whence", appauthor=False))
-        / "cache"
-    )
+    return Path(os.environ.get("WHENCE_HOME") or platformdirs.user_data_path("whence", appauthor=False)) / "cache"
 
 
 def _named() -> Connection:

@@ -1,7 +1,6 @@
 """A Neo4j server from Python alone: no Docker, no Maven, no Java of the user's needed.
 
-`EmbeddedNeo4j` starts and watches one; `running` finds the one that another program of ours holds. What was measured,
-and why it is done this way, stands in the README under Decisions.
+`EmbeddedNeo4j` starts and watches one; `running` finds the one that another program of ours holds.
 """
 
 from graph.embedded.connection import Connection, holder, running

@@ -15,6 +15,8 @@ import psutil
 MAIN_CLASS = "org.neo4j.server.CommunityEntryPoint"
 STOP_SECONDS_MAX = 20.0  # an orderly stop takes one to two; after a full disk it never ends
 
+EXIT_CODE_MAX = 255  # below zero stands a signal, above it a fault as Windows counts them
+
 log = logging.getLogger(__name__)
 
 
@@ -62,7 +64,7 @@ def end(server: psutil.Process | subprocess.Popen[bytes], *, orderly: bool) -> N
 
 def crashed(code: int) -> bool:
     """Whether an exit code means that the JVM broke, rather than that it was ended or gave up in order."""
-    return code not in (-9, -15) and (code < 0 or code in (134, 135, 139) or code > 255)  # last: Windows
+    return code not in (-9, -15) and not 0 <= code <= EXIT_CODE_MAX
 
 
 def _quoted(options: Sequence[str]) -> str:

@@ -145,14 +145,18 @@ def _ask(jar: Jar, incoming: Path, repository: Repository, advance: Callable[[in
     )
     try:
         arrived = context.project(group, artifact).at_version(version).artifact(classifier).resolve()
-        if not is_right(arrived, jar):
-            raise _WrongContentError
+        _require_right(arrived, jar)
     except BaseException:
         if seen:
             advance(-seen)
         raise
     advance(jar.size - seen)
     return arrived
+
+
+def _require_right(arrived: Path, jar: Jar) -> None:
+    if not is_right(arrived, jar):
+        raise _WrongContentError
 
 
 def _cause(failure: Exception | None) -> str:

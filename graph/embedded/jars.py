@@ -6,6 +6,7 @@ killed fetch leaves good jars behind, and the next one goes on from there.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -134,10 +135,8 @@ class _Checked:
         self._cache = cache
         self._file = cache / "checked.json"
         self._seen: dict[str, list[str | int]] = {}
-        try:
+        with contextlib.suppress(OSError, ValueError):  # absent or torn: every file is hashed once more
             self._seen = json.loads(self._file.read_bytes())
-        except (OSError, ValueError):
-            pass  # absent or torn: every file is hashed once more
 
     def holds(self, jar: Jar) -> bool:
         """Whether the file is as it was when its hash was right; reads no content."""

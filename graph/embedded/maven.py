@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, urlsplit, urlunsplit
 from urllib.request import url2pathname
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 PLACEHOLDER = re.compile(r"\$\{(env\.\w+|user\.home)\}")
 
@@ -70,14 +70,14 @@ def _settings_files(variables: Mapping[str, str], home: Path) -> Iterator[Path]:
             yield Path(variables[name]) / "conf" / "settings.xml"
 
 
-def _read(path: Path) -> ElementTree.Element | None:
+def _read(path: Path) -> ET.Element | None:
     try:
-        return ElementTree.fromstring(path.read_bytes())  # noqa: S314  the user's own file, entities are not fetched
-    except (OSError, ElementTree.ParseError):
+        return ET.fromstring(path.read_bytes())  # noqa: S314  the user's own file, entities are not fetched
+    except (OSError, ET.ParseError):
         return None
 
 
-def _text(element: ElementTree.Element, name: str, variables: Mapping[str, str], home: Path) -> str:
+def _text(element: ET.Element, name: str, variables: Mapping[str, str], home: Path) -> str:
     def value(match: re.Match[str]) -> str:
         key = match[1]
         return str(home) if key == "user.home" else variables.get(key.removeprefix("env."), "")
@@ -85,7 +85,7 @@ def _text(element: ElementTree.Element, name: str, variables: Mapping[str, str],
     return PLACEHOLDER.sub(value, (element.findtext(f"{{*}}{name}") or "").strip())
 
 
-def _mirror(root: ElementTree.Element, variables: Mapping[str, str], home: Path) -> str | None:
+def _mirror(root: ET.Element, variables: Mapping[str, str], home: Path) -> str | None:
     """The mirror that Maven would pick for `central`: one that names it alone, else the first whose pattern fits."""
     mirrors = [
         (_text(mirror, "mirrorOf", variables, home), mirror)
@@ -105,9 +105,7 @@ def _stands_for_central(pattern: str) -> bool:
     return "!central" not in words and not {"central", "*", "external:*"}.isdisjoint(words)
 
 
-def _with_credentials(
-    url: str, root: ElementTree.Element, mirror: str, variables: Mapping[str, str], home: Path
-) -> str:
+def _with_credentials(url: str, root: ET.Element, mirror: str, variables: Mapping[str, str], home: Path) -> str:
     for server in root.iterfind("{*}servers/{*}server"):
         if _text(server, "id", variables, home) != mirror:
             continue
@@ -122,9 +120,7 @@ def _with_credentials(
     return url
 
 
-def _local_repositories(
-    settings: list[ElementTree.Element], variables: Mapping[str, str], home: Path
-) -> Iterator[Path]:
+def _local_repositories(settings: list[ET.Element], variables: Mapping[str, str], home: Path) -> Iterator[Path]:
     for word in shlex.split(f"{variables.get('MAVEN_OPTS', '')} {variables.get('MAVEN_ARGS', '')}"):
         if word.startswith("-Dmaven.repo.local="):
             yield Path(word.partition("=")[2])
@@ -144,7 +140,7 @@ def _trust(variables: Mapping[str, str]) -> dict[str, str]:
     return {"REQUESTS_CA_BUNDLE": named} if named else {}
 
 
-def _proxy(settings: list[ElementTree.Element], variables: Mapping[str, str]) -> dict[str, str]:
+def _proxy(settings: list[ET.Element], variables: Mapping[str, str]) -> dict[str, str]:
     if any(variables.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
         return {}
     if variables.get("PIP_PROXY"):

@@ -42,7 +42,7 @@ TRIES = 3  # a port that was free may be taken before the server binds it, and a
 POLL_SECONDS = 0.1
 RESTARTS_MAX = 5  # within the window; a server that dies more often needs a person
 RESTART_WINDOW_SECONDS = 600.0
-BACKOFF_SECONDS_MAX = 30.0
+BACKOFF_SECONDS_MAX = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -127,28 +127,14 @@ class EmbeddedNeo4j:
                 had, or the server does not answer in time; `allowed` says what to do.
         """
         assert not self._lock.held, "this server was started before"
-        for folder in (self._home, self._home / "conf", self._home / "run", self._home / "logs"):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._take_lock()
         try:
-            self._stopping.clear()
-            self._over.clear()
-            self._require_room()
-            for left in orphans(self._home):
-                log.warning("stopping a Neo4j that its owner left behind, pid %d", left.pid)
-                end(left, orderly=self._profile.durable)
-            self._prepare()
-            connection = self._first_launch()
-        except BaseException:
-            forget_state(self._home)
-            self._lock.release()
-            raise
-        atexit.register(self.stop)
-        self._watcher = threading.Thread(target=self._watch, daemon=True, name="whence-neo4j-watcher")
-        self._watcher.start()
-        if self._profile.archive:
-            self._archive.make_later(self._listing)
-        return connection
+            return self._start()
+        except OSError as failure:
+            raise UnavailableError(
+                f"the embedded Neo4j cannot use {self._home}: {failure}",
+                field="WHENCE_HOME",
+                allowed="a folder of this user on a disk with room",
+            ) from failure
 
     def stop(self) -> None:
         """Stop the server and let the folder go; without effect when it is not running.
@@ -185,6 +171,33 @@ class EmbeddedNeo4j:
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the server is gone for good, stopped or given up; False if it is not after that time."""
         return self._over.wait(seconds)
+
+    def _start(self) -> Connection:
+        for folder in (self._home, self._home / "conf", self._home / "run", self._home / "logs"):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._take_lock()
+        try:
+            self._stopping.clear()
+            self._over.clear()
+            self._require_room()
+            for left in orphans(self._home):
+                log.warning("stopping a Neo4j that its owner left behind, pid %d", left.pid)
+                end(left, orderly=self._profile.durable)
+            self._prepare()
+            connection = self._first_launch()
+            self._watcher = threading.Thread(target=self._watch, daemon=True, name="whence-neo4j-watcher")
+            self._watcher.start()
+        except BaseException:
+            self._stopping.set()
+            if self._child is not None:
+                end(self._child, orderly=False)
+            forget_state(self._home)
+            self._lock.release()
+            raise
+        atexit.register(self.stop)
+        if self._profile.archive:
+            self._archive.make_later(self._listing)
+        return connection
 
     def _take_lock(self) -> None:
         if self._lock.take():
@@ -262,12 +275,9 @@ class EmbeddedNeo4j:
             if self._stopping.is_set():
                 raise _StoppedError
             if child.poll() is not None or time.monotonic() > deadline:
-                seconds = self._profile.start_seconds_max
-                how = (
-                    f"ended with code {child.returncode}"
-                    if child.returncode is not None
-                    else f"is silent after {seconds:.0f} s"
-                )
+                how = f"is silent after {self._profile.start_seconds_max:.0f} s"
+                if child.returncode is not None:
+                    how = f"ended with code {child.returncode}"
                 raise UnavailableError(
                     f"the embedded Neo4j {how}: {told.reason()}", allowed=f"what {self._home / 'logs'} tells"
                 )
@@ -281,6 +291,9 @@ class EmbeddedNeo4j:
             return False  # someone else has the port; our child is about to find out
         try:
             store = proof.within(proof.QUESTION_SECONDS_MAX, lambda: identity(connection))
+            closed = not self._profile.auth or proof.within(
+                proof.QUESTION_SECONDS_MAX, lambda: proof.refuses_strangers(connection.uri, connection.username)
+            )
         except AuthError as failure:
             raise UnavailableError(
                 f"the embedded Neo4j refuses the password in {self._home}",
@@ -288,7 +301,7 @@ class EmbeddedNeo4j:
             ) from failure
         except (Neo4jError, DriverError, TimeoutError, OSError):
             return False  # not yet; the deadline decides
-        if self._profile.auth and not proof.refuses_strangers(connection.uri, connection.username):
+        if not closed:
             raise UnavailableError("the embedded Neo4j takes any password", allowed="a report to the makers of Whence")
         proof.remember(self._home, store, ports)
         return True
@@ -324,20 +337,14 @@ class EmbeddedNeo4j:
             try:
                 self._require_room()  # waiting for room counts for nothing: a start without it would hang
                 begun.append(now)
-                self._launch(self._ports)
+                connection = self._launch(self._ports)
             except _StoppedError:
                 return False
-            except UnavailableError as failure:
-                self._tell(Incident("failed", failure.message))
+            except (UnavailableError, OSError) as failure:
+                self._tell(Incident("failed", str(failure)))
                 pause = min(BACKOFF_SECONDS_MAX, 2 * pause or 1.0)
             else:
-                self._tell(
-                    Incident(
-                        "restarted",
-                        f"pid {self._connection.pid if self._connection else 0}",
-                        self._connection,
-                    )
-                )
+                self._tell(Incident("restarted", f"pid {connection.pid}", connection))
                 return True
         return False
 
