@@ -1,13 +1,14 @@
-// position_at: the position that a project's journal had reached at an instant.
+// position_at: the position that a project's journal had reached at an instant; no row before its first event.
 //
 // kind:    read
 // params:  project: str, instant: str
 // returns: seq: int
 // bounds:  one event
+//
+// Recorded times never fall along a journal, and several events may share one: the last of them counts.
 MATCH (e:Event)
-WHERE e.project = $project AND e.recorded_at <= datetime($instant)
-WITH e.recorded_at AS recorded_at
-ORDER BY e.project DESC, recorded_at DESC
+USING INDEX e:Event(project, recorded_at, seq)
+WHERE e.project = $project AND e.recorded_at <= datetime($instant) AND e.seq >= 1
+RETURN e.seq AS seq
+ORDER BY e.project DESC, e.recorded_at DESC, e.seq DESC
 LIMIT 1
-MATCH (e:Event {project: $project, recorded_at: recorded_at})
-RETURN max(e.seq) AS seq

@@ -3,7 +3,7 @@
 // kind:    read
 // params:  project: str, key: str, generation: int, seq: int
 // returns: key: str, generation: int, verified_seq: int, rests_on: [[key, generation, retired or at-risk seq]]
-// bounds:  nodes at risk of one retirement; each node once
+// bounds:  any depth, as rules.md section 5 asks; nodes at risk of one retirement, each once
 MATCH (start:Knowledge {project: $project, key: $key, generation: $generation})
 MATCH (start)
   ((:Knowledge)<-[r:DEPENDS_ON|DERIVED_FROM]-(b:Knowledge) WHERE r.until IS NULL AND b.risk_seq = $seq)*

@@ -5,4 +5,4 @@
 // returns: none
 // bounds:  none
 CREATE INDEX event_recorded IF NOT EXISTS
-FOR (e:Event) ON (e.project, e.recorded_at)
+FOR (e:Event) ON (e.project, e.recorded_at, e.seq)

@@ -1,4 +1,4 @@
-"""Makes ``api/sample/peps.jsonl``: the life of the PEPs as a written journal, as if it had been taken down as it happened.
+"""Makes ``api/sample/peps.jsonl``: the life of the PEPs as a journal that was written as it happened.
 
 The lines of ``datasets.peps`` are decided and folded as the service would, with the time of each event as its
 recorded time, so that a question about 2015 is answered as it would have been in 2015. Run it where the shared data
@@ -15,9 +15,12 @@ from pathlib import Path
 
 from datasets import PEP_ACTOR, Record, peps
 
-from graph.journal import Event, canonical, read_command
+from graph.commands import read_command
+from graph.journal import Event, canonical
 from graph.knowledge import Actor, ActorType
-from graph.lifecycle import Slice, decide, evolve
+from graph.lifecycle import decide
+from graph.projection import evolve
+from graph.slices import Slice
 
 SAMPLE = Path(__file__).resolve().parents[1] / "api" / "sample" / "peps.jsonl"
 PROJECT = "peps"

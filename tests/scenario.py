@@ -128,16 +128,21 @@ class Database:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a scenario, so that it can go on."""
+    """What a statement left, for the next one to meet."""
 
     stage: Stage
     query: Query
     params: Params
-    rows: list[Row]
 
     def again(self, *, effects: Mapping[str, int], rows: list[Any] | None = None) -> Outcome:
-        """The same statement once more on what it left."""
+        """The very same once more."""
         return self.stage.run(self.query, self.params, rows, effects)
+
+    def then(
+        self, when: tuple[str, Params], *, rows: list[Any] | None = None, effects: Mapping[str, int] | None = None
+    ) -> Outcome:
+        """Another statement."""
+        return self.stage.play(when, rows, effects or {})
 
 
 class Stage:
@@ -167,10 +172,7 @@ class Stage:
             depth: Tightens the walk.
         """
         self.given(given)
-        query = queries.load(when[0])
-        query = query if depth is None else query.walking(depth)
-        own = {"project": PROJECT} if "project" in query.params else {}
-        return self.run(query, own | dict(when[1]), rows, effects or {})
+        return self.play(when, rows, effects or {}, depth)
 
     def given(self, text: LiteralString) -> None:
         """Empty the database and write a graph."""
@@ -178,6 +180,15 @@ class Stage:
         if text:
             self._database.query(text)
             self._database.query(_COMPLETED)
+
+    def play(
+        self, when: tuple[str, Params], rows: list[Any] | None, effects: Mapping[str, int], depth: int | None = None
+    ) -> Outcome:
+        """Run a statement by name on what is there and compare."""
+        query = queries.load(when[0])
+        query = query if depth is None else query.walking(depth)
+        own = {"project": PROJECT} if "project" in query.params else {}
+        return self.run(query, own | dict(when[1]), rows, effects)
 
     def run(self, query: Query, params: Params, rows: list[Any] | None, effects: Mapping[str, int]) -> Outcome:
         """Run a statement on what is there and compare."""
@@ -194,4 +205,4 @@ class Stage:
             assert all(tuple(row) == query.returns for row in found), f"{query.name} has other columns: {found[0]}"
             assert agrees(found, rows), f"{query.name} answered\n{pformat(found, width=120)}"
             assert all(row.keys() == set(query.returns) for row in rows), "a scenario names every column"
-        return Outcome(self, query, params, found)
+        return Outcome(self, query, params)

@@ -11,6 +11,9 @@ from typing import Any
 from hypothesis import strategies as st
 from model import RELATIONS
 
+from graph.commands import Command, read_command
+from graph.knowledge import Actor, ActorType
+
 Record = dict[str, Any]
 
 START = datetime(2020, 3, 1, 12, tzinfo=UTC)
@@ -70,7 +73,7 @@ hows = st.builds(
 projects = st.sampled_from(("P", "P", "P", "Q"))
 keys = st.sampled_from(KEYS)
 claims = st.sampled_from(CLAIMS)
-relations = st.sampled_from(("depends_on", "depends_on", "derived_from", "contradicts", *RELATIONS))
+relations = st.sampled_from(("depends_on", "depends_on", "depends_on", "derived_from", "contradicts", *RELATIONS))
 flags = st.booleans()
 
 
@@ -80,34 +83,28 @@ def _known_evidence(number: int) -> Record:
         "key": f"ev-{number}",
         "type": "run",
         "source": f"run:{number}",
-        "timestamp": "2026-02-01T00:00:00Z",
+        "timestamp": "2020-02-01T00:00:00Z",
         "metadata": {"number": number, "parts": [None, True, 1.5, "x"], "empty": {}},
     }
 
 
-EVIDENCE: tuple[Record, ...] = (
-    _known_evidence(1),
-    _known_evidence(2),
-    {"type": "run", "source": "run:plain"},
-    {"type": "file", "source": "file:dated", "timestamp": "2026-02-02T03:00:00+03:00", "hash": "sha256:00ff"},
-    {"type": "note", "source": "note:with more", "artifact_ref": "s3://bucket/1", "metadata": [1, {"big": 2**53 + 1}]},
-)
+EVIDENCE: dict[str, Record] = {
+    "known 1": _known_evidence(1),
+    "known 2": _known_evidence(2),
+    "plain": {"type": "run", "source": "run:plain"},
+    "dated": {"type": "file", "source": "a:b", "timestamp": "2020-02-02T03:00:00+03:00", "hash": "sha256:00ff"},
+    "rich": {"type": "note", "source": "n:1", "artifact_ref": "s3://b/1", "metadata": [1, {"big": 2**53 + 1}]},
+}
 
-evidence_lists = st.lists(
-    st.sampled_from(EVIDENCE), max_size=2, unique_by=lambda record: record.get("key", record["source"])
-)
-some_evidence = st.lists(
-    st.sampled_from(EVIDENCE), min_size=1, max_size=2, unique_by=lambda record: record.get("key", record["source"])
-)
-relation_lists = st.lists(
-    st.builds(
-        lambda relation, to: {"relation": relation, "to": to}, relations, st.sampled_from((*KEYS, *KEYS, NOBODY))
-    ),
-    max_size=3,
-)
-lineages: st.SearchStrategy[Record | None] = st.sampled_from(
-    (None, None, {"sources": ["plain", {"id": "x"}, {"type": "lost"}, {"type": "page", "id": "y"}], "method": "hand"})
-)
+# Names of evidence, so that what is drawn reads well.
+evidence_lists = st.lists(st.sampled_from(sorted(EVIDENCE)), max_size=2, unique=True)
+some_evidence = st.lists(st.sampled_from(sorted(EVIDENCE)), min_size=1, max_size=2, unique=True)
+ends = st.sampled_from((*KEYS, *KEYS, NOBODY))
+relation_lists = st.lists(st.tuples(relations, ends), max_size=3)
+LINEAGE: Record = {
+    "sources": ["plain", {"id": "x"}, {"type": "lost"}, {"type": "page", "id": "y"}],
+    "method": "by hand",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,9 +115,9 @@ class Claim:
     kind: str | None
     since: float | None
     until: float | None
-    relations: list[Record]
-    evidence: list[Record]
-    lineage: Record | None
+    relations: list[tuple[str, str]]
+    evidence: list[str]
+    lineage: bool
 
 
 proposals = st.builds(
@@ -129,7 +126,21 @@ proposals = st.builds(
     kind=st.sampled_from((None, "claim", "observation")),
     since=st.sampled_from((None, None, 3_600.0, YEAR * 2.0, -YEAR * 1.0)),
     until=st.sampled_from((None, None, None, -3_600.0, YEAR * 2.0, YEAR * 3.0)),
-    relations=st.one_of(st.just([]), relation_lists),
-    evidence=st.one_of(st.just([]), evidence_lists),
-    lineage=lineages,
+    relations=relation_lists,
+    evidence=evidence_lists,
+    lineage=st.sampled_from((False, False, True)),
 )
+
+
+# --- commands in plain words --------------------------------------------------------------------------------
+
+ENVELOPE = ("event_id", "time", "reason", "caused_by", "execution", "generation", "actor")
+IMPORTER = Actor("here", "importer", ActorType.SYSTEM)
+
+
+def said(transition: str, key: str | None = None, project: str = "P", **parts: Any) -> Command:
+    """A command: what of its parts is not the event's own is its payload."""
+    line: Record = {"transition": transition, "key": key, "project": project}
+    line |= {name: value for name, value in parts.items() if name in ENVELOPE}
+    line["payload"] = {name: value for name, value in parts.items() if name not in ENVELOPE}
+    return read_command(line, actor=IMPORTER)

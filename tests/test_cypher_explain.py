@@ -14,7 +14,7 @@ from scenario import Database, Row
 
 from graph import queries
 from graph.errors import KnowledgeError
-from graph.journal import read_command
+from graph.commands import read_command
 from graph.knowledge import Actor, ActorType
 from graph.queries import Query
 from graph.store import Store

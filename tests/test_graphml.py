@@ -174,9 +174,7 @@ def given_values(row: Row) -> Row:
 def found_values(attributes: Row) -> Row:
     """What a reader found, with the JSON read; igraph says "" for an absent text."""
     return {
-        name: json.loads(value) if name in JSON_NAMES else value
-        for name, value in attributes.items()
-        if value != ""
+        name: json.loads(value) if name in JSON_NAMES else value for name, value in attributes.items() if value != ""
     }
 
 
@@ -196,9 +194,7 @@ def exported(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def faults_of(
-    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[bytes], list[str]]:
+def faults_of(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Callable[[bytes], list[str]]:
     """What the official schema finds wrong; it is fetched once for each checkout, from Maven."""
     maven: Any = import_module("jgo.maven")
     cache: pytest.Cache | None = getattr(pytestconfig, "cache", None)
@@ -341,9 +337,7 @@ def test_a_node_carries_its_state_as_labels(changes: Row, labels: str) -> None:
 
 
 def test_every_kind_state_and_relation_can_be_exported() -> None:
-    nodes = [
-        node_row(f"{kind}-{state}", kind=kind.value, state=state.value) for kind in Kind for state in State
-    ]
+    nodes = [node_row(f"{kind}-{state}", kind=kind.value, state=state.value) for kind in Kind for state in State]
     edges = [edge_row("claim-proposed", relation.value, "claim-confirmed") for relation in Relation]
     found = [values_of(edge)["label"] for edge in graph_of(rendered(nodes, edges)).iter(f"{NAMESPACE}edge")]
     assert found == ["DERIVED_FROM", "SUPPORTS", "CONTRADICTS", "DEPENDS_ON", "SUPERSEDES", "RELATED_TO"]

@@ -187,9 +187,7 @@ def test_a_correction_carries_no_edges_over_and_leaves_its_dependents_at_risk_of
     assert world.model.roots("P", "leaf") == {("base", 1): 1}
     world.depends("leaf base")
     assert world.at_risk == {"leaf"}  # the old edge is still there
-    assert (
-        world("unlinked", "leaf", relation="depends_on", to="base").code is None
-    )  # ends the newer one first
+    assert world("unlinked", "leaf", relation="depends_on", to="base").code is None  # ends the newer one first
     assert world.at_risk == {"leaf"}
     assert world("unlinked", "leaf", relation="depends_on", to="base").code is None
     assert world.at_risk == set()
@@ -223,9 +221,7 @@ def test_a_correction_carries_no_edges_over_and_leaves_its_dependents_at_risk_of
         ("transferred", {"to_project": "P"}, "toProject"),
     ],
 )
-def test_bad_input_is_refused_by_its_field(
-    world: World, transition: str, parts: dict[str, Any], field: str
-) -> None:
+def test_bad_input_is_refused_by_its_field(world: World, transition: str, parts: dict[str, Any], field: str) -> None:
     world.claims("k")
     before = world.model.journal("P"), world.model.nodes("P")
     outcome = world(transition, "k", **parts)
@@ -261,10 +257,7 @@ def test_the_same_event_again_is_a_repeat_and_other_content_a_conflict(world: Wo
     assert (again.code, again.applied, again.events, again.event_id) == (None, False, [], "x")
     assert again.newly_at_risk == first.newly_at_risk == 1
     held = world.model.journal("P")[-1]
-    assert (
-        world("invalidated", "base", event_id="x", reason="wrong", time=held["time"], generation=1).code
-        is None
-    )
+    assert world("invalidated", "base", event_id="x", reason="wrong", time=held["time"], generation=1).code is None
     for other in ({"reason": "other"}, {"reason": ""}, {"reason": "wrong", "actor": AGENT}):
         assert world("invalidated", "base", event_id="x", **other).code == "EVENT_CONFLICT"
     assert world("used", "base", event_id="x").code == "EVENT_CONFLICT"
@@ -327,9 +320,7 @@ def test_contradictions_challenge_each_live_target_once_and_name_their_cause(wor
     said = ("a", "gone", "b", "a")
     relations = [{"relation": "contradicts", "to": to} for to in said]
     early = START - timedelta(days=1)
-    outcome = world(
-        "proposed", "n", proposition="no", event_id="c", relations=relations, time=early, actor=AGENT
-    )
+    outcome = world("proposed", "n", proposition="no", event_id="c", relations=relations, time=early, actor=AGENT)
     assert outcome.events == [
         ("c", "proposed", "n", 1, "proposed"),
         ("c#contradiction", "challenged", "a", 1, "challenged"),
@@ -603,15 +594,11 @@ def test_fr_04_nested_metadata_comes_back_type_by_type(world: World) -> None:
         "big": 9007199254740993,
     }
     world.claims("k")
-    assert world(
-        "evidenced", "k", evidence=[{"key": "e1", "type": "run", "source": "r", "metadata": metadata}]
-    ).applied
+    assert world("evidenced", "k", evidence=[{"key": "e1", "type": "run", "source": "r", "metadata": metadata}]).applied
     (kept,) = world.node("k")["evidence"]
     assert json.dumps(kept["metadata"]) == json.dumps(metadata)
     other = {**metadata, "mixed": [1, "two", 3.5, 1]}
-    assert world(
-        "evidenced", "k", event_id="e2", evidence=[{"type": "run", "source": "r", "metadata": other}]
-    ).code
+    assert world("evidenced", "k", event_id="e2", evidence=[{"type": "run", "source": "r", "metadata": other}]).code
 
 
 def test_fr_05_a_diamond_is_marked_and_listed_once_each(world: World) -> None:
@@ -853,9 +840,7 @@ def test_a_journal_read_into_an_empty_project_comes_out_equal(history: Any) -> N
     world = _tell(history)
     copy = Model()
     for event in world.model.journal("P"):
-        line = {
-            part: value for part, value in event.items() if part not in ("seq", "state_after", "recorded_at")
-        }
+        line = {part: value for part, value in event.items() if part not in ("seq", "state_after", "recorded_at")}
         assert copy.run("P", line, event["recorded_at"]).code is None
     assert copy.nodes("P") == world.model.nodes("P")
     assert copy.edges("P") == world.model.edges("P")
