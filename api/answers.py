@@ -168,22 +168,25 @@ async def verified(service: Service, project: str, saved_seq: int | None, saved_
     return {"project": project, **answer, "head": head}
 
 
-def plain_node(node: Row) -> Row:
-    """A node for readers outside: texts that hold JSON become what they mean, positions of our own go."""
-    shown_node = {name: value for name, value in node.items() if name not in ("created_seq", "updated_seq")}
-    shown_node.pop("retired_seq", None)
-    shown_node["lineage"] = _parsed(node["lineage"])
-    if "evidence" in node:
-        shown_node["evidence"] = [_plain_evidence(each) for each in node["evidence"]]
-    return shown_node
+def plain_node(node: Row, *, evidence: bool = False) -> Row:
+    """A node for readers outside: texts that hold JSON become what they mean, positions of our own go.
+
+    Args:
+        node: As the service gives it.
+        evidence: Whether the node carries the evidence that it stands on.
+    """
+    ours = ("created_seq", "updated_seq", "retired_seq", "evidence")
+    plain = {name: value for name, value in node.items() if name not in ours}
+    plain["lineage"] = _parsed(node["lineage"])
+    return plain | ({"evidence": [_plain_evidence(each) for each in node["evidence"]]} if evidence else {})
 
 
-def plain_walk(walk: Row) -> Row:
+def plain_walk(walk: Row, *, evidence: bool) -> Row:
     """A provenance map for readers outside, as ``plain_node`` makes of each node."""
     return {
         **walk,
-        "root": plain_node(walk["root"]),
-        "nodes": [plain_node(node) for node in walk["nodes"]],
+        "root": plain_node(walk["root"], evidence=evidence),
+        "nodes": [plain_node(node, evidence=evidence) for node in walk["nodes"]],
         "evidence": [_plain_evidence(each) for each in walk["evidence"]],
     }
 

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import re
@@ -16,9 +15,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import redirect_stdout
 from datetime import datetime
 from enum import StrEnum
-from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
 
@@ -73,6 +72,8 @@ def run(arguments: list[str]) -> int:
     """Run the command; its exit code."""
     screen = Screen(machine="--json" in arguments)
     ends_as_interrupt()
+    for stream in (sys.stdout, sys.stderr):
+        cast("TextIOWrapper", stream).reconfigure(errors="backslashreplace")  # what a terminal cannot show, it can read
     code: object = 3
     try:
         code = app(arguments, prog_name="whence", standalone_mode=False)
@@ -111,6 +112,8 @@ def whence(
 ) -> int:
     """Answer what is asked of no command in particular."""
     if show_version:
+        from importlib.metadata import version  # noqa: PLC0415
+
         sys.stdout.write(f"whence {version('whence')}\n")
         raise typer.Exit
     if context.invoked_subcommand is None:
@@ -246,6 +249,8 @@ def verify(
 @app.command(epilog="Example: whence rebuild --project peps")
 def rebuild(*, project: Project = "default", machine: Json = False) -> None:
     """Drop the graph of a project and make it again from its journal; events are refused meanwhile."""
+    import asyncio  # noqa: PLC0415
+
     from api.answers import require_project  # noqa: PLC0415
 
     screen = Screen(machine=machine)
@@ -329,7 +334,7 @@ def trace(
             as_of=instant,
             evidence=machine,
         )
-        return answers.plain_walk(walk)
+        return answers.plain_walk(walk, evidence=machine)
 
     walk = _ask(screen, _settings(), work)
     screen.answer(walk, lambda: report.traced(walk, direction))
@@ -337,6 +342,8 @@ def trace(
 
 def _ask(screen: Screen, settings: Settings, work: Callable[[Service], Awaitable[T]]) -> T:
     """Do some work with the service, on the database that is to be had."""
+    import asyncio  # noqa: PLC0415
+
     from api.connect import database  # noqa: PLC0415
     from graph.service import Service  # noqa: PLC0415
     from graph.store import Store  # noqa: PLC0415
@@ -360,6 +367,8 @@ def _settings() -> Settings:
     )
     for name in ("whence", "graph", "api"):
         logging.getLogger(name).setLevel(settings.log_level)
+    if settings.log_level > logging.DEBUG:  # what the driver meets reaches people as an error of ours
+        logging.getLogger("neo4j").setLevel(logging.CRITICAL)
     return settings
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import ipaddress
 import json
 import logging
@@ -108,10 +109,12 @@ def _require_address(wanted: Wanted) -> None:
         family = socket.AF_INET6 if ":" in wanted.host else socket.AF_INET
         socket.create_server((wanted.host, wanted.port), family=family).close()
     except OSError as error:
+        ours = error.errno in (errno.EADDRINUSE, errno.EACCES)
+        cause = (error.strerror or str(error)).partition(" (while")[0]
         raise UnavailableError(
-            f"{wanted.host}:{wanted.port} cannot be listened on: {error.strerror or error}",
-            field="--port",
-            allowed="a free port (0 takes one), and an address of this machine",
+            f"{wanted.host}:{wanted.port} cannot be listened on: {cause}",
+            field="--port" if ours else "--host",
+            allowed="a port that is free and above 1023; 0 takes one" if ours else "an address of this machine",
         ) from error
 
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pprint import pformat
 from typing import Any, LiteralString, cast
 
-from neo4j import READ_ACCESS, WRITE_ACCESS
+import neo4j
 
 from graph import queries
 from graph.queries import Query
 from graph.store import Store
 
 PROJECT = "p"  # where everything is that does not say where it is
+SECONDS_MAX = 20.0  # no statement takes as long on a graph of a test, unless it walks path by path
 
 Row = dict[str, Any]
 Params = Mapping[str, Any]
@@ -98,17 +99,17 @@ class Database:
 
     def query(self, text: LiteralString, **params: Any) -> list[Row]:
         """The rows of any statement."""
-        return self.loop.run(self._rows(text, params, WRITE_ACCESS))
+        return self.loop.run(self._rows(text, params, neo4j.WRITE_ACCESS))
 
     def statement(self, query: Query, params: Params) -> list[Row]:
         """The rows of a statement of ours, in a session that may only do what its kind says."""
-        access = READ_ACCESS if query.kind == "read" else WRITE_ACCESS
+        access = neo4j.READ_ACCESS if query.kind == "read" else neo4j.WRITE_ACCESS
         return self.loop.run(self._rows(query.text, params, access))
 
     async def _rows(self, text: LiteralString, params: Params, access: str) -> list[Row]:
         driver: Any = self.store.driver  # its sessions take what they are set to untyped
         async with driver.session(database=self.store.database, default_access_mode=access) as session:
-            return await (await session.run(text, dict(params))).data()
+            return await (await session.run(neo4j.Query(text, timeout=SECONDS_MAX), dict(params))).data()
 
     def observed(self) -> Graph:
         """Everything there is, so that two looks can be compared."""

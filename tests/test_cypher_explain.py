@@ -13,8 +13,8 @@ import pytest
 from scenario import Database, Row
 
 from graph import queries
-from graph.errors import KnowledgeError
 from graph.commands import read_command
+from graph.errors import KnowledgeError
 from graph.knowledge import Actor, ActorType
 from graph.queries import Query
 from graph.store import Store
@@ -76,6 +76,8 @@ CROWD: tuple[LiteralString, ...] = (
     CREATE (n)-[:DEPENDS_ON {turns: [100 + i]}]->(t)
     """,
     "MATCH (p:Project {name: 'p'}) SET p.rebuilding = false",
+)
+SETTLED: tuple[LiteralString, ...] = (
     "CALL db.awaitIndexes(60)",
     "CALL db.resampleOutdatedIndexes()",
     "CALL db.clearQueryCaches()",
@@ -154,6 +156,7 @@ class Explained:
     """What the server says of a statement that it does not run."""
 
     query: Query
+    variant: str
     columns: tuple[str, ...]
     type: str
     warnings: list[str]
@@ -173,22 +176,39 @@ def nullable(name: str) -> list[str]:
 CASES = [
     *((name, "all given") for name in queries.names()),
     *((name, "nulls") for name in queries.names() if nullable(name)),
+    *((name, "young") for name in queries.names() if queries.load(name).kind != "schema"),
 ]
 
 
 class Planner:
-    """Asks the server for the plan of each statement once, on data of which most is alike."""
+    """Asks the server for the plan of each statement once: while the database is young, and on a crowd that is alike.
+
+    A plan that was made on the first day is kept for a while when the data comes, so it must be as good.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known: dict[tuple[str, str], Explained] = {}
 
     def prepare(self) -> None:
+        self._database.query("MATCH (n) DETACH DELETE n")
+        self._settle()
+        for name, variant in CASES:
+            if variant == "young":
+                self(name, variant)
+        self._fill()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Let the server know how many there are of what, and forget the plans that it made before it did."""
+        for text in SETTLED:
+            self._database.query(text)
+
+    def _fill(self) -> None:
         commands = [
             read_command({"event_id": f"event-{at}", "project": "p"} | line, actor=WRITER)
             for at, line in enumerate(JOURNAL, start=1)
         ]
-        self._database.query("MATCH (n) DETACH DELETE n")
         taken = self._database.loop.run(self._database.store.append(commands, NOW, seconds=60))
         assert [answer for answer in taken if isinstance(answer, KnowledgeError)] == []
         for text in CROWD:
@@ -199,10 +219,10 @@ class Planner:
             params = {param: GIVEN[param] for param in queries.load(name).params}
             if variant == "nulls":
                 params |= dict.fromkeys(nullable(name))
-            self._known[name, variant] = self._database.loop.run(self._ask(queries.load(name), params))
+            self._known[name, variant] = self._database.loop.run(self._ask(queries.load(name), variant, params))
         return self._known[name, variant]
 
-    async def _ask(self, query: Query, params: Row) -> Explained:
+    async def _ask(self, query: Query, variant: str, params: Row) -> Explained:
         driver: Any = self._database.store.driver  # its sessions take what they are set to untyped
         named = {"database": self._database.store.database, "notifications_min_severity": "WARNING"}
         async with driver.session(**named) as session:
@@ -210,7 +230,7 @@ class Planner:
             columns = tuple(result.keys())
             summary = await result.consume()
         warnings = [str(status.status_description) for status in summary.gql_status_objects if status.is_notification]
-        return Explained(query, columns, summary.query_type, warnings, list(flat(summary.plan)))
+        return Explained(query, variant, columns, summary.query_type, warnings, list(flat(summary.plan)))
 
 
 @pytest.fixture(scope="module")
@@ -238,8 +258,8 @@ def test_the_server_finds_the_kind_and_the_columns_that_the_header_names(plan: E
     assert plan.columns == plan.query.returns
 
 
-def test_the_server_warns_of_nothing(plan: Explained) -> None:
-    assert plan.warnings == []
+def test_the_server_warns_of_nothing_once_it_has_seen_one_of_everything(plan: Explained) -> None:
+    assert plan.warnings == [] or plan.variant == "young"
 
 
 def test_the_graph_is_entered_by_an_index_and_a_project(plan: Explained) -> None:

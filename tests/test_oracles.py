@@ -199,7 +199,9 @@ def test_sets_that_are_retired_together_mark_what_the_oracle_says(debianed: Aske
         assert debianed.retire(package, "r01") == len(expected - before)
 
     for told in reversed(oracle("debian_impact_oracle_3k.json")["retired_sets"]):
-        alone = set().union(*(nx.ancestors(packages, root) for root in told["retired"])) - {*told["retired"]}
+        alone: set[str] = set[str]().union(*(nx.ancestors(packages, root) for root in told["retired"])) - {
+            *told["retired"]
+        }
         assert (len(alone), sha256(alone)) == (told["at_risk"], told["sha256_sorted_names"])
         for package in told["retired"]:
             retire(package)
@@ -211,9 +213,7 @@ def test_sets_that_are_retired_together_mark_what_the_oracle_says(debianed: Aske
 
 
 @on_real_data
-def test_why_something_is_at_risk_names_every_retired_one_that_a_chain_reaches(
-    debianed: Asked, packages: Any
-) -> None:
+def test_why_something_is_at_risk_names_every_retired_one_that_a_chain_reaches(debianed: Asked, packages: Any) -> None:
     retired = {node["key"] for node in debianed.page("r01", Filter()) if node["retired"]} & set(packages)
     assert len(retired) == 8
     live = packages.subgraph(set(packages) - retired)
@@ -229,9 +229,7 @@ def test_why_something_is_at_risk_names_every_retired_one_that_a_chain_reaches(
 
 
 @on_real_data
-def test_what_evidence_confirms_is_cleared_with_all_that_rests_on_nothing_else(
-    debianed: Asked, packages: Any
-) -> None:
+def test_what_evidence_confirms_is_cleared_with_all_that_rests_on_nothing_else(debianed: Asked, packages: Any) -> None:
     retired = {node["key"] for node in debianed.page("r01", Filter()) if node["retired"]} & set(packages)
     live = packages.copy()
     for name in ("libc6", "libx11-data"):
@@ -386,9 +384,11 @@ class Tale:
 
     def go_on(self) -> None:
         """Anything that may change what is at risk, and some that may not."""
-        live = sorted(set(self.graph) - set(self.retired))
+        live, edges = sorted(set(self.graph) - set(self.retired)), sorted(self.graph.edges(keys=True))
         what = self.drawn.random()
-        if what < 0.3:
+        if not live or not edges:
+            self.link()
+        elif what < 0.3:
             key = self.drawn.choice(live)
             if self.drawn.random() < 0.5:
                 self.say("invalidated", key, reason="wrong")
@@ -399,7 +399,7 @@ class Tale:
             risky = sorted(self.at_risk()) or live
             self.say("confirmed", self.drawn.choice(risky), evidence=evidence)
         elif what < 0.75:
-            near, far, relation = self.drawn.choice(sorted(self.graph.edges(keys=True)))
+            near, far, relation = self.drawn.choice(edges)
             self.say("unlinked", near, relation=relation, to=far)
         else:
             self.link()
@@ -440,7 +440,8 @@ def _same_marks(asked: Asked, project: str, tale: Tale, sample: int) -> None:
         assert {root: len(chain) - 1 for root, chain in chains.items()} == roots[key]
         for root, chain in chains.items():
             assert nx.is_path(tale.alive(root).reverse(), chain)
-    for key in tale.drawn.sample(sorted(set(tale.graph) - set(tale.retired)), sample):
+    live = sorted(set(tale.graph) - set(tale.retired))
+    for key in tale.drawn.sample(live, min(sample, len(live))):
         imagined = Tale(tale.drawn, tale.lines, tale.graph, tale.retired | {key: 2**53}, tale.verified)
         alive = imagined.alive(key)
         assert asked.impact(project, key) == (nx.descendants(alive, key) if key in alive else set())
@@ -464,7 +465,9 @@ def _told(asked: Asked, seed: int, nodes: int, changes: int) -> None:
     for line in tale.lines[said_so_far:]:
         reason = {"reason": line["reason"]} if "reason" in line else {}
         before = asked.at_risk(project)
-        newly = asked.say(line["transition"], line["key"], project, event_id=line["event_id"], **reason, **line["payload"])
+        newly = asked.say(
+            line["transition"], line["key"], project, event_id=line["event_id"], **reason, **line["payload"]
+        )
         assert newly == len(asked.at_risk(project) - before)
     _same_marks(asked, project, tale, 5)
     asked.is_sound(project)

@@ -13,11 +13,10 @@ import itertools
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import pytest
 from conftest import wipe
@@ -32,7 +31,7 @@ from graph.store import Store, Taken
 
 WRITERS = 6
 Answer = Taken | KnowledgeError
-Race = Callable[[Callable[[Coroutine[Any, Any, None]], None], list[Service], int], None]
+Race = Callable[[list[Service], int], Awaitable[None]]
 
 PROOF = [{"type": "run", "source": "run:1"}]
 
@@ -64,9 +63,7 @@ async def at_once(*calls: Awaitable[Answer]) -> list[Answer]:
 
 def codes(answers: list[Answer]) -> Counter[str]:
     """How often each code was answered; ``applied`` and ``repeat`` for what was no refusal."""
-    return Counter(
-        a.code if isinstance(a, KnowledgeError) else "applied" if a.applied else "repeat" for a in answers
-    )
+    return Counter(a.code if isinstance(a, KnowledgeError) else "applied" if a.applied else "repeat" for a in answers)
 
 
 async def states(service: Service, project: str) -> dict[str, Record]:
@@ -198,9 +195,7 @@ RACES = (
 )
 
 
-async def _rounds(
-    race: Callable[[list[Service], int], Awaitable[None]], writers: list[Service], store: Store, count: int
-) -> None:
+async def _rounds(race: Race, writers: list[Service], store: Store, count: int) -> None:
     for number in range(count):
         await race(writers, number)
         if number % 500 == 499:
@@ -209,7 +204,7 @@ async def _rounds(
 
 @pytest.mark.parametrize("race", RACES, ids=lambda race: race.__name__)
 def test_thirty_times(
-    race: Callable[[list[Service], int], Awaitable[None]],
+    race: Race,
     writers: list[Service],
     open_store: Store,
     loop: asyncio.Runner,
@@ -221,7 +216,7 @@ def test_thirty_times(
 @pytest.mark.timeout(6 * 3_600)
 @pytest.mark.parametrize("race", RACES, ids=lambda race: race.__name__)
 def test_ten_thousand_times(
-    race: Callable[[list[Service], int], Awaitable[None]],
+    race: Race,
     writers: list[Service],
     open_store: Store,
     loop: asyncio.Runner,
@@ -271,9 +266,7 @@ async def _works(service: Service, name: str, turns: int, seed: int, project: st
 async def _busy(writers: list[Service], turns: int, project: str) -> None:
     for key in ("a", "b", "c", "d"):
         await writers[0].run(said("proposed", key, project, event_id=f"first {key}", proposition="The gate is shut"))
-    lives = await asyncio.gather(
-        *(_works(writer, f"w{at}", turns, at, project) for at, writer in enumerate(writers))
-    )
+    lives = await asyncio.gather(*(_works(writer, f"w{at}", turns, at, project) for at, writer in enumerate(writers)))
     calls = [call for life in lives for call in life]
     events = await _journal(writers[0], project)
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
@@ -369,9 +362,7 @@ def test_no_use_is_lost(writers: list[Service], loop: asyncio.Runner) -> None:
     loop.run(counting())
 
 
-def test_transfers_in_both_directions_do_not_wait_for_each_other(
-    writers: list[Service], loop: asyncio.Runner
-) -> None:
+def test_transfers_in_both_directions_do_not_wait_for_each_other(writers: list[Service], loop: asyncio.Runner) -> None:
     """Both heads are taken in one order, so nobody waits in a ring."""
     sides = ("left", "right")
 
@@ -385,12 +376,10 @@ def test_transfers_in_both_directions_do_not_wait_for_each_other(
             for side in sides
         ]
         async with asyncio.timeout(60):
-            answers = await at_once(
-                *(answered(writers[n % WRITERS], command) for n, command in enumerate(moves))
-            )
+            answers = await at_once(*(answered(writers[n % WRITERS], command) for n, command in enumerate(moves)))
         assert codes(answers) == {"applied": 24}
         for side in sides:
-            assert {key for key in await states(writers[0], side)} == {f"{s} {n}" for s in sides for n in range(12)}
+            assert set(await states(writers[0], side)) == {f"{s} {n}" for s in sides for n in range(12)}
             assert await sound(writers[0], side) == 12 + 12 + 12
 
     loop.run(crossing())

@@ -10,63 +10,60 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import itertools
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 from conftest import wipe
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from model import CARRIES_DEPENDENCE, RELATIONS, TERMINAL, Model, NodeId, Outcome
 from strategies import (
     ACTORS,
     AGENT,
+    EVIDENCE,
     HUMAN,
     IMPORTER,
     KEYS,
+    LINEAGE,
     NOBODY,
     PROJECTS,
+    QUIET,
     START,
     YEAR,
-    EVIDENCE,
-    LINEAGE,
     Claim,
     How,
     Record,
     ends,
     evidence_lists,
-    flags,
     hows,
     keys,
     projects,
     proposals,
     relations,
+    said,
     some_evidence,
 )
 
 from graph import lifecycle, projection, risk
-from graph.errors import KnowledgeError
+from graph.commands import Command, read_command
+from graph.errors import KnowledgeError, ValidationError
 from graph.exchange import Terms, import_journal
-from graph.commands import read_command
 from graph.journal import Event
-from graph.knowledge import Actor, ActorType, Edge, Kind, Node, Relation, State
+from graph.knowledge import Edge, Kind, Node, Relation, State
+from graph.service import Direction, Filter, Moment, Service
 from graph.slices import Slice
-from graph.service import Filter, Moment, Service
-from graph.store import Store
+from graph.store import Store, Taken
 
 T = TypeVar("T")
 
 RETIRES = ("corrected", "superseded", "invalidated", "disproved")
 MOVES = (*RETIRES, "confirmed", "challenged")
 
-QUIET = settings(
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=list(HealthCheck),
-)
 IN_CI = settings(QUIET, max_examples=25, stateful_step_count=30, derandomize=True)
 LONG = settings(QUIET, max_examples=400, stateful_step_count=60)
 CORE_IN_CI = settings(QUIET, max_examples=300, stateful_step_count=50, derandomize=True)
@@ -75,10 +72,17 @@ CORE_LONG = settings(QUIET, max_examples=10_000, stateful_step_count=80)
 
 def differences(found: Any, expected: Any, path: str = "") -> list[str]:
     """Where two nests of maps and lists differ, each place in a line."""
-    if isinstance(found, Mapping) and isinstance(expected, Mapping):
-        pairs = [(name, found.get(name, "nothing"), expected.get(name, "nothing")) for name in {*found, *expected}]
-    elif isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
-        pairs = [(at, one, other) for at, (one, other) in enumerate(zip(found, expected, strict=True))]
+    pairs: list[tuple[Any, Any, Any]]
+    if isinstance(found, dict) and isinstance(expected, dict):
+        one, other = cast("dict[Any, Any]", found), cast("dict[Any, Any]", expected)
+        pairs = [(name, one.get(name, "nothing"), other.get(name, "nothing")) for name in {*one, *other}]
+    elif (
+        isinstance(found, list)
+        and isinstance(expected, list)
+        and len(cast("list[Any]", found)) == len(cast("list[Any]", expected))
+    ):
+        both = zip(cast("list[Any]", found), cast("list[Any]", expected), strict=True)
+        pairs = [(at, one, other) for at, (one, other) in enumerate(both)]
     else:
         return [] if found == expected else [f"{path}: {found!r}, expected {expected!r}"]
     return [line for name, one, other in pairs if one != other for line in differences(one, other, f"{path}/{name}")]
@@ -96,17 +100,20 @@ class Answer:
     applied: bool = False
     newly: int | None = 0
     event_id: str | None = None
-    node: NodeId | None = None
-    events: tuple[tuple[str, str, str, int, str], ...] = ()
+    node: NodeId = ("", 0)
 
 
 @dataclasses.dataclass(frozen=True)
 class Told:
-    """A command that was said: as it was, and as the model heard it."""
+    """A command that was said: as it was, and as the model heard it, once it has."""
 
     project: str
     line: Record
-    heard: Record
+    heard: Record = dataclasses.field(default_factory=dict[str, Any])
+
+
+Written = tuple[str, str, str, int, str]
+"""Of an event: id, transition, key, generation, state after."""
 
 
 class SideBySide(RuleBasedStateMachine):
@@ -116,17 +123,24 @@ class SideBySide(RuleBasedStateMachine):
         super().__init__()
         self.model = Model()
         self.clock = START
-        self.recorded = dict.fromkeys(PROJECTS, START - timedelta(days=1))
+        self.recorded: dict[str, datetime] = dict.fromkeys(PROJECTS, START - timedelta(days=1))
         self.told: list[Told] = []
+        self.waiting: list[Told] = []
+        self.together = 1
         self.said = 0
         self.agreed = True
+        self.ending = ""
         self.ids: dict[str, list[str]] = {project: [] for project in PROJECTS}
         self.nodes: dict[str, dict[NodeId, Record]] = {project: {} for project in PROJECTS}
 
     # --- what a target gives ---------------------------------------------------------------------------------
 
-    def take(self, project: str, line: Record) -> Answer:
-        """Say the command to what is tested."""
+    def take(self, commands: Sequence[Told]) -> list[Answer]:
+        """Say the commands to what is tested, all in one transaction."""
+        raise NotImplementedError
+
+    def added(self, project: str) -> list[Written]:
+        """What was added to the project's journal since the last look."""
         raise NotImplementedError
 
     def compare(self, project: str) -> None:
@@ -143,7 +157,7 @@ class SideBySide(RuleBasedStateMachine):
         how: How,
         payload: Record | None = None,
         reason: str | None = None,
-    ) -> Outcome:
+    ) -> None:
         self.clock += timedelta(seconds=how.tick)
         self.said += 1
         line: Record = {
@@ -162,70 +176,103 @@ class SideBySide(RuleBasedStateMachine):
             line["caused_by"] = [ids[how.cause % len(ids)] if ids else "never"]
         if how.run is not None:
             line["execution"] = {"run": how.run, "frame": "0"}
-        return self.hear(project, line)
+        self.hear(Told(project, line))
 
-    def hear(self, project: str, line: Record, heard: Record | None = None) -> Outcome:
+    def hear(self, told: Told) -> None:
+        """At once, or when as many have come together as are to be said together."""
+        self.waiting.append(told)
+        if len(self.waiting) >= self.together:
+            self.say_what_waits()
+
+    def say_what_waits(self) -> None:
+        if not self.waiting:
+            return
+        waiting, self.waiting, self.together = self.waiting, [], 1
         self.agreed = False
+        written: dict[str, list[Written]] = {project: [] for project in PROJECTS}
+        expected = [self.of_model(told, written) for told in waiting]
+        answers = self.take([told for told, _, _ in expected])
+        for (told, outcome, faults), answer in zip(expected, answers, strict=True):
+            self.agree(told, outcome, faults, answer)
+        for project in PROJECTS:
+            assert self.added(project) == written[project]
+        for project in {told.project for told in waiting} | {name for name in PROJECTS if written[name]}:
+            self.compare(project)
+        self.told += [told for told, _, _ in expected]
+        self.agreed = True
+
+    def of_model(self, told: Told, written: dict[str, list[Written]]) -> tuple[Told, Outcome, set[str]]:
+        """What the model makes of the command, and what else might be wrong with it."""
+        project = told.project
         now = max(self.clock, self.recorded[project])
-        heard = heard or self.as_heard(project, line, now)
-        expected = self.model.run(project, heard, now)
-        answer = self.take(project, line)
-        told = json.dumps(line, ensure_ascii=False)
+        heard = told.heard or self.as_heard(project, told.line, now)
+        faults = self.faults(project, heard, now)
+        outcome = self.model.run(project, heard, now)
+        for event in outcome.events:
+            name = told.line["payload"]["to_project"] if event[0].endswith("#transfer") else project
+            written[name].append(event)
+            self.ids[name].append(event[0])
+            self.recorded[name] = max(now, self.recorded[name])
+            self.nodes[name] = self.model.nodes(name)
+        return Told(project, told.line, heard), outcome, faults
+
+    def agree(self, told: Told, expected: Outcome, faults: set[str], answer: Answer) -> None:
+        line = json.dumps(told.line, ensure_ascii=False)
         if expected.code != answer.code:
             # Wrong in two ways at once: the rules leave open which one is told. Both have to be true.
-            assert {expected.code, answer.code} <= self.faults(project, heard, now), f"{told}: {answer}, {expected}"
-        assert answer.applied == expected.applied, told
-        assert list(answer.events) == expected.events, told
+            assert faults >= {expected.code, answer.code}, f"{line}: {answer}, {expected}"
+        assert answer.applied == expected.applied, line
         if expected.code is None:
-            assert answer.event_id == expected.event_id, told
-            if answer.newly is not None:
-                assert answer.newly == expected.newly_at_risk, f"{told}: {answer.newly}, {expected}"
-        self.told.append(Told(project, line, heard))
-        touched = self.note(project, line, expected)
-        for name in touched:
-            self.nodes[name] = self.model.nodes(name)
-            self.compare(name)
-        self.agreed = True
-        return expected
+            assert answer.event_id == expected.event_id, line
+            assert answer.node[0] == told.line["key"], line
+            if answer.newly is not None and not self.is_known(told.line, expected):
+                assert answer.newly == expected.newly_at_risk, f"{line}: {answer.newly}, {expected}"
 
-    def faults(self, project: str, line: Record, now: datetime) -> set[str | None]:
+    @staticmethod
+    def is_known(line: Record, expected: Outcome) -> bool:
+        """A number that is known to differ: see the tests at the end that are expected to fail.
+
+        For a proposal that changes nothing the rules do not say whether the number is the standing event's.
+        """
+        return not expected.applied and line["transition"] in ("hinted", "proposed")
+
+    def faults(self, project: str, line: Record, now: datetime) -> set[str]:
         """Every reason to refuse a well-formed command about this project, each looked for by itself."""
-        nodes, transition, payload = self.nodes[project], line["transition"], line["payload"]
-        newest = dict(sorted(nodes))
-        node = nodes.get((line["key"], newest.get(line["key"], 0)))
-        time = _at(line.get("time")) or now
+        newest = dict(sorted(self.nodes[project]))
+        node = self.nodes[project].get((line["key"], newest.get(line["key"], 0)))
+        payload, time = line["payload"], _at(line.get("time")) or now
         ends = [r["to"] for r in payload.get("relations", ())]
         ends += [payload[name] for name in ("to", "by") if name in payload]
-        edges = self.model.edges(project)
-        live = {(near, relation, far[0]) for (near, relation, far), edge in edges.items() if edge["until"] is None}
-        found: set[str | None] = set()
-        if time > now + timedelta(minutes=5):
-            found.add("VALIDATION")
         valid_to = _at(payload.get("valid_to"))
-        if valid_to is not None and valid_to < (_at(payload.get("valid_from")) or time):
-            found.add("VALIDATION")
-        if any(end not in newest for end in ends) or set(line.get("caused_by", ())) - set(self.ids[project]):
-            found.add("NOT_FOUND")
-        if line["key"] in ends:
-            found.add("RELATION_REFUSED")
-        if transition == "proposed":
-            if node is not None and node["state"] not in TERMINAL:
-                found.add("PROPOSITION_CONFLICT")
-            return found
+        wrong = {
+            "VALIDATION": time > now + timedelta(minutes=5)
+            or (valid_to is not None and valid_to < (_at(payload.get("valid_from")) or time)),
+            "NOT_FOUND": any(end not in newest for end in ends)
+            or bool(set(line.get("caused_by", ())) - set(self.ids[project])),
+            "RELATION_REFUSED": line["key"] in ends,
+        }
+        found = {code for code, is_wrong in wrong.items() if is_wrong}
+        return found | self.faults_about(project, line, node, time)
+
+    def faults_about(self, project: str, line: Record, node: Record | None, time: datetime) -> set[str]:
+        """What may be wrong between a command and the newest node of its key."""
+        transition, payload = line["transition"], line["payload"]
         if node is None:
-            return found | {"NOT_FOUND"}
-        node_id = (node["key"], node["generation"])
-        if time < node["created_at"]:
-            found.add("VALIDATION")
-        if transition == "unlinked" and (node_id, payload["relation"], payload["to"]) not in live:
-            found.add("NOT_FOUND")
-        if transition in MOVES and node["state"] in TERMINAL:
-            found.add("TERMINAL_STATE")
-        if transition in RETIRES and node["confirmed_by"] == "human" and line["actor"]["type"] == "agent":
-            found.add("AUTHORITY")
-        if transition == "superseded" or payload.get("relation") == "supersedes":
-            found.add("RELATION_REFUSED")  # a ring, perhaps
-        return found
+            return set() if transition == "proposed" else {"NOT_FOUND"}
+        retired = node["state"] in TERMINAL
+        if transition == "proposed":
+            return set() if retired else {"PROPOSITION_CONFLICT"}
+        edges = self.model.edges(project)
+        live = {(near[0], relation, far[0]) for (near, relation, far), edge in edges.items() if edge["until"] is None}
+        wrong = {
+            "VALIDATION": time < node["created_at"],
+            "NOT_FOUND": transition == "unlinked" and (node["key"], payload["relation"], payload["to"]) not in live,
+            "TERMINAL_STATE": transition in MOVES and retired,
+            "AUTHORITY": transition in RETIRES and (node["confirmed_by"], line["actor"]["type"]) == ("human", "agent"),
+            "RELATION_REFUSED": transition == "superseded"
+            or payload.get("relation") == "supersedes",  # a ring, perhaps
+        }
+        return {code for code, is_wrong in wrong.items() if is_wrong}
 
     def as_heard(self, project: str, line: Record, now: datetime) -> Record:
         """A command that names no time happens when it is recorded, or with its node where that lies ahead."""
@@ -235,31 +282,22 @@ class SideBySide(RuleBasedStateMachine):
             return line
         return {**line, "time": node["created_at"].isoformat()}
 
-    def note(self, project: str, line: Record, expected: Outcome) -> list[str]:
-        """Keep what was added to which journal; the projects that the command touched."""
-        touched = [project]
-        for event_id, *_ in expected.events:
-            name = project
-            if event_id.endswith("#transfer"):
-                name = line["payload"]["to_project"]
-                touched.append(name)
-            self.ids[name].append(event_id)
-            self.recorded[name] = max(self.clock, self.recorded[project], self.recorded[name])
-        return touched
-
     def instant(self, ago: float) -> str:
         return (self.clock - timedelta(seconds=ago)).isoformat()
 
     # --- what is said ----------------------------------------------------------------------------------------
 
-    @initialize()
-    def there_is_something_to_talk_about(self) -> None:
+    @initialize(ending=st.sampled_from(("rebuilt", "restored", "copied")))
+    def there_is_something_to_talk_about(self, ending: str) -> None:
+        self.ending, self.together = ending, 100
         how = How(HUMAN, 1.0, YEAR, None, None)
         for project, names in (("P", "abcde"), ("Q", "ab")):
             for key in names:
-                assert self.say(project, "proposed", key, how, {"proposition": "The gate is shut"}).applied
+                self.say(project, "proposed", key, how, {"proposition": "The gate is shut"})
         for project, (near, far) in (("P", "ba"), ("P", "cb"), ("P", "db"), ("P", "ed"), ("Q", "ba")):
-            assert self.say(project, "linked", near, how, {"relation": "depends_on", "to": far}).applied
+            self.say(project, "linked", near, how, {"relation": "depends_on", "to": far})
+        self.say_what_waits()
+        assert {name: len(ids) for name, ids in self.ids.items()} == {"P": 9, "Q": 3}
 
     @rule(project=projects, key=keys, claim=proposals, how=hows)
     def propose(self, project: str, key: str, claim: Claim, how: How) -> None:
@@ -324,7 +362,15 @@ class SideBySide(RuleBasedStateMachine):
         reason=st.sampled_from((None, "it led astray")),
         how=hows,
     )
-    def hint(self, project: str, key: str, outcome: str, supported: bool | None, reason: str | None, how: How) -> None:
+    def hint(
+        self,
+        project: str,
+        key: str,
+        outcome: str,
+        supported: bool | None,  # noqa: FBT001 (drawn)
+        reason: str | None,
+        how: How,
+    ) -> None:
         self.say(project, "hinted", key, how, {"outcome": outcome, "supported": supported}, reason)
 
     @rule(project=projects, key=keys, evidence=some_evidence, how=hows)
@@ -335,7 +381,9 @@ class SideBySide(RuleBasedStateMachine):
     def link(self, project: str, key: str, relation: str, to: str, how: How) -> None:
         self.say(project, "linked", key, how, {"relation": relation, "to": to})
 
-    @rule(project=projects, number=st.integers(0, 50), relation=st.sampled_from((None, None, None, *RELATIONS)), how=hows)
+    @rule(
+        project=projects, number=st.integers(0, 50), relation=st.sampled_from((None, None, None, *RELATIONS)), how=hows
+    )
     def unlink(self, project: str, number: int, relation: str | None, how: How) -> None:
         """Mostly an edge that is there, as far as its near end is still the newest of its key."""
         live = [e for e, edge in sorted(self.model.edges(project).items()) if edge["until"] is None]
@@ -349,10 +397,17 @@ class SideBySide(RuleBasedStateMachine):
         how = dataclasses.replace(how, ago=how.ago or 0.0)
         self.say(project, "transferred", key, how, {"to_project": PROJECTS[project == "P"]})
 
+    @rule(count=st.integers(2, 5))
+    def say_the_next_together(self, count: int) -> None:
+        """In one transaction, in which each is decided on what the ones before it left."""
+        self.together = max(count, len(self.waiting))
+
     @precondition(lambda self: self.told)
     @rule(
         number=st.integers(0, 200),
-        change=st.sampled_from(("nothing", "nothing", "nothing", "nothing", "reason", "actor", "key", "time", "run", "transition")),
+        change=st.sampled_from(
+            ("nothing", "nothing", "nothing", "nothing", "reason", "actor", "key", "time", "run", "transition")
+        ),
         how=hows,
     )
     def say_again(self, number: int, change: str, how: How) -> None:
@@ -373,8 +428,8 @@ class SideBySide(RuleBasedStateMachine):
         elif change == "transition" and told.line["transition"] in ("used", "forgotten", "recalled"):
             other = {"transition": "forgotten" if told.line["transition"] == "used" else "used"}
         taken = told.line["event_id"] in self.ids[told.project]
-        heard = {**told.heard, **other} if taken else None
-        self.hear(told.project, {**told.line, **other}, heard)
+        heard = {**told.heard, **other} if taken else {}
+        self.hear(Told(told.project, {**told.line, **other}, heard))
 
     @rule(
         project=projects,
@@ -411,6 +466,7 @@ class SideBySide(RuleBasedStateMachine):
         ),
     )
     def say_what_no_door_lets_in(self, project: str, key: str, fault: tuple[str, Record]) -> None:
+        self.say_what_waits()
         transition, wrong = fault
         self.said += 1
         line: Record = {
@@ -422,10 +478,10 @@ class SideBySide(RuleBasedStateMachine):
             "payload": {"evidence": [{"type": "run", "source": "run:1"}]} if transition == "disproved" else {},
             **wrong,
         }
-        expected = self.model.run(project, line, self.clock)
-        answer = self.take(project, line)
-        assert (expected.code, answer.code) == ("VALIDATION", "VALIDATION"), line
-        self.compare(project)
+        assert self.model.run(project, line, self.clock).code == "VALIDATION"
+        with pytest.raises(ValidationError) as caught:
+            read_command(line, actor=IMPORTER, project=project)
+        assert caught.value.field
 
     @rule(project=projects, key=keys, what=st.sampled_from(("too far ahead", "before", "no cause")), how=hows)
     def say_what_does_not_fit_in(self, project: str, key: str, what: str, how: How) -> None:
@@ -438,7 +494,7 @@ class SideBySide(RuleBasedStateMachine):
         else:
             self.said += 1
             line: Record = {"event_id": f"{project}{self.said}", "transition": "used", "key": key}
-            self.hear(project, {**line, "actor": AGENT, "payload": {}, "caused_by": ["never"]})
+            self.hear(Told(project, {**line, "actor": AGENT, "payload": {}, "caused_by": ["never"]}))
 
 
 # --- the service on Neo4j -----------------------------------------------------------------------------------
@@ -499,6 +555,12 @@ def _events_of(events: Iterable[Mapping[str, Any]]) -> list[Record]:
     ]
 
 
+def _answered(taken: Taken | KnowledgeError) -> Answer:
+    if isinstance(taken, KnowledgeError):
+        return Answer(taken.code)
+    return Answer(None, taken.applied, taken.newly_at_risk, taken.event_id, (taken.key, taken.generation))
+
+
 class OnNeo4j(SideBySide):
     """The service on a real database; ``runner`` and ``store`` are given by the test."""
 
@@ -508,7 +570,7 @@ class OnNeo4j(SideBySide):
     def __init__(self) -> None:
         super().__init__()
         self.service = Service(self.store, lambda: self.clock)
-        self.read_to = dict.fromkeys(PROJECTS, 0)
+        self.read_to: dict[str, int] = dict.fromkeys(PROJECTS, 0)
         self.wait(wipe(self.store))
 
     def wait(self, awaitable: Awaitable[T]) -> T:
@@ -517,28 +579,27 @@ class OnNeo4j(SideBySide):
 
         return self.runner.run(waiting())
 
-    def take(self, project: str, line: Record) -> Answer:
-        try:
-            taken = self.wait(self.service.run(read_command(line, actor=IMPORTER, project=project)))
-        except KnowledgeError as refusal:
-            assert refusal.code != "VALIDATION" or refusal.field, f"{line}: {refusal} names no field"
-            return Answer(refusal.code, events=self.new_events(project))
-        node = (taken.key, taken.generation)
-        newly = taken.newly_at_risk
-        return Answer(None, taken.applied, newly, taken.event_id, node, self.new_events(project))
+    def take(self, commands: Sequence[Told]) -> list[Answer]:
+        read = [read_command(told.line, actor=IMPORTER, project=told.project) for told in commands]
+        if len(read) == 1:
+            return [self.wait(self.alone(read[0]))]
+        return [_answered(taken) for taken in self.wait(self.service.run_many(read))]
 
-    def new_events(self, project: str) -> tuple[tuple[str, str, str, int, str], ...]:
-        """What was added to the journals since the last look, to the command's own first."""
-        found: list[tuple[str, str, str, int, str]] = []
-        for name in (project, PROJECTS[project == "P"]):
-            page = self.wait(self.service.journal(name, self.read_to[name], 100))
-            for event in page.items:
-                self.read_to[name] += 1
-                assert event["seq"] == self.read_to[name]
-                found.append(
-                    tuple(event[part] for part in ("event_id", "transition", "key", "generation", "state_after"))
-                )
-        return tuple(found)
+    async def alone(self, command: Command) -> Answer:
+        try:
+            return _answered(await self.service.run(command))
+        except KnowledgeError as refusal:
+            return _answered(refusal)
+
+    def added(self, project: str) -> list[Written]:
+        found: list[Written] = []
+        for event in self.wait(self.service.journal(project, self.read_to[project], 100)).items:
+            self.read_to[project] += 1
+            assert event["seq"] == self.read_to[project]
+            found.append(
+                (event["event_id"], event["transition"], event["key"], event["generation"], event["state_after"])
+            )
+        return found
 
     def compare(self, project: str) -> None:
         self.wait(self.comparing(project))
@@ -546,13 +607,13 @@ class OnNeo4j(SideBySide):
     async def comparing(self, project: str) -> None:
         expected, ids = self.nodes[project], sorted(self.nodes[project])
         risky = [node_id for node_id in ids if expected[node_id]["at_risk"]]
-        newest = {key: generation for key, generation in ids}
+        newest = dict(ids)
         asked = [node_id for node_id in risky if newest[node_id[0]] == node_id[1]]
-        rows, evidence, relations, *why = await asyncio.gather(
+        rows, evidence, relations, why = await asyncio.gather(
             self.service.nodes(project, ids),
             self.service.evidence(project, ids),
             self.service.relations(project, ids, "upstream", include_ended=True),
-            *(self.service.why_at_risk(project, key) for key, _ in asked),
+            asyncio.gather(*(self.service.why_at_risk(project, key) for key, _ in asked)),
         )
         same({i: _of_service(row) for i, row in rows.items()}, {i: _of_model(n) for i, n in expected.items()})
         same(
@@ -576,7 +637,7 @@ class OnNeo4j(SideBySide):
             seq = nodes[root]["retired_seq"]
             assert (chain[0], chain[-1]) == (node_id, root)
             assert reason["event"]["event_id"] == nodes[root]["retired_by"]
-            for near, far in zip(chain, chain[1:], strict=False):
+            for near, far in itertools.pairwise(chain):
                 live = [
                     r for r in CARRIES_DEPENDENCE if (near, r, far) in edges and edges[near, r, far]["until"] is None
                 ]
@@ -592,6 +653,7 @@ class OnNeo4j(SideBySide):
 
     @rule(project=projects, key=st.sampled_from((*KEYS, NOBODY)))
     def ask_for_the_impact(self, project: str, key: str) -> None:
+        self.say_what_waits()
         try:
             found = self.wait(self.service.impact(project, key, 1_000))
         except KnowledgeError as refusal:
@@ -605,6 +667,7 @@ class OnNeo4j(SideBySide):
     @precondition(lambda self: self.told)
     @rule(project=projects, back=st.integers(0, 60), nudge=st.sampled_from((0, 0, -1, 1)))
     def ask_the_past(self, project: str, back: int, nudge: int) -> None:
+        self.say_what_waits()
         recorded = [event["recorded_at"] for event in self.model.journal(project)] or [self.clock]
         instant = recorded[-1 - back % len(recorded)] + timedelta(microseconds=nudge)
         self.wait(self.compare_past(project, instant))
@@ -636,18 +699,20 @@ class OnNeo4j(SideBySide):
     @rule(
         project=projects,
         key=keys,
-        down=flags,
+        direction=st.sampled_from(("upstream", "downstream")),
         wanted=st.sampled_from((RELATIONS, CARRIES_DEPENDENCE, ("supersedes",))),
         depth=st.sampled_from((0, 1, 2, 5, 100)),
         back=st.sampled_from((None, None, 0, 3, 9)),
     )
-    def walk(self, project: str, key: str, down: bool, wanted: tuple[str, ...], depth: int, back: int | None) -> None:
+    def walk(
+        self, project: str, key: str, direction: Direction, wanted: tuple[str, ...], depth: int, back: int | None
+    ) -> None:
         recorded = [event["recorded_at"] for event in self.model.journal(project)]
         as_of = recorded[-1 - back % len(recorded)] if recorded and back is not None else None
         walking = self.service.provenance(
             project,
             key,
-            direction="downstream" if down else "upstream",
+            direction=direction,
             relations=[Relation(name) for name in wanted],
             depth=depth,
             as_of=as_of,
@@ -660,7 +725,7 @@ class OnNeo4j(SideBySide):
                 self.model.provenance(project, key, as_of=as_of)
             return
         distances, edges, cut = self.model.provenance(
-            project, key, down=down, relations=wanted, depth=depth, as_of=as_of
+            project, key, down=direction == "downstream", relations=wanted, depth=depth, as_of=as_of
         )
         root = (found["root"]["key"], found["root"]["generation"])
         near = {(node["key"], node["generation"]): node["distance"] for node in found["nodes"]}
@@ -682,11 +747,12 @@ class OnNeo4j(SideBySide):
         self,
         project: str,
         states: tuple[str, ...] | None,
-        at_risk: bool | None,
+        at_risk: bool | None,  # noqa: FBT001 (drawn)
         ago: float | None,
         prefix: str | None,
         first: int,
     ) -> None:
+        self.say_what_waits()
         instant = None if ago is None else self.clock - timedelta(seconds=ago)
         wanted = Filter(
             states=None if states is None else tuple(State(state) for state in states),
@@ -716,6 +782,7 @@ class OnNeo4j(SideBySide):
     @precondition(lambda self: self.told)
     @rule(project=projects)
     def rebuild(self, project: str) -> None:
+        self.say_what_waits()
         self.wait(self.rebuilding(project))
 
     async def rebuilding(self, project: str) -> None:
@@ -737,6 +804,7 @@ class OnNeo4j(SideBySide):
 
     def teardown(self) -> None:
         if self.agreed:
+            self.say_what_waits()
             self.wait(self.at_the_end())
 
     async def at_the_end(self) -> None:
@@ -752,21 +820,28 @@ class OnNeo4j(SideBySide):
             assert stats["nodes"] == len(nodes)
             assert stats["at_risk"] == sum(node["at_risk"] for node in nodes)
             assert stats["edges"] == sum(e["until"] is None for e in self.model.edges(project).values())
-        files = {project: await self.exported(project) for project in spoken}
-        for project in spoken:
-            await self.rebuilding(project)
+        match self.ending:
+            case "rebuilt":
+                for project in spoken:
+                    await self.rebuilding(project)
+            case "restored":
+                await self.restored({project: await self.exported(project) for project in spoken})
+            case _:
+                for project in spoken:
+                    await self.read_elsewhere(project, await self.exported(project))
+
+    async def restored(self, files: Mapping[str, bytes]) -> None:
+        """Read back into an empty store as they were written, they are written as they were."""
         await wipe(self.store)
         for project, file in files.items():
             lines = file.splitlines()
-            report = await import_journal(self.store, lambda: lines, Terms(project, IMPORTER, restore=True))
+            report = await import_journal(self.store, lambda read=lines: read, Terms(project, IMPORTER, restore=True))
             assert (report.taken, report.refused, report.refusals) == (len(lines), 0, [])
             assert await self.exported(project) == file
             await self.comparing(project)
             await self.verified(project)
-        for project, file in files.items():
-            await self.read_elsewhere(project, file)
 
-    async def all_events(self, project: str):  # noqa: ANN202
+    async def all_events(self, project: str) -> AsyncIterator[Record]:
         after, more = 0, True
         while more:
             page = await self.service.journal(project, after, 1_000)
@@ -818,6 +893,43 @@ def test_the_service_lives_as_the_rules_say(loop: asyncio.Runner, store: Store) 
 @pytest.mark.slow
 def test_the_service_lives_many_and_long_lives_as_the_rules_say(loop: asyncio.Runner, store: Store) -> None:
     run_state_machine_as_test(_lives_on(loop, store), settings=LONG)
+
+
+async def _said(service: Service, *commands: tuple[str, str, Record]) -> list[Taken]:
+    return [await service.run(said(transition, key, **parts)) for transition, key, parts in commands]
+
+
+@pytest.mark.xfail(strict=True, reason="a repeat counts only the own event's marks, not those of what followed by rule")
+def test_a_repeat_gets_the_first_answer_also_where_a_rule_retired_the_node(
+    loop: asyncio.Runner, service: Service
+) -> None:
+    harmful: Record = {"outcome": "harmful", "event_id": "second"}
+    *_, first, again = loop.run(
+        _said(
+            service,
+            ("proposed", "a", {"proposition": "a"}),
+            ("proposed", "b", {"proposition": "b", "relations": [{"relation": "depends_on", "to": "a"}]}),
+            ("hinted", "a", {"outcome": "harmful"}),
+            ("hinted", "a", harmful),
+            ("hinted", "a", harmful),
+        )
+    )
+    assert (first.applied, first.newly_at_risk) == (True, 1)
+    assert again == dataclasses.replace(first, applied=False)
+
+
+@pytest.mark.xfail(strict=True, reason="it answers with the retired node that the correction was about")
+def test_a_proposal_that_changes_nothing_answers_with_the_live_node(loop: asyncio.Runner, service: Service) -> None:
+    *_, again = loop.run(
+        _said(
+            service,
+            ("proposed", "a", {"proposition": "The gate is shut"}),
+            ("corrected", "a", {"proposition": "The gate is ajar", "reason": "said more exactly"}),
+            ("proposed", "a", {"proposition": "The gate is ajar"}),
+        )
+    )
+    assert not again.applied
+    assert (again.key, again.generation) == ("a", 2)
 
 
 # --- the pure core ------------------------------------------------------------------------------------------
@@ -882,12 +994,16 @@ class InMemory(SideBySide):
     def __init__(self) -> None:
         super().__init__()
         self.slices = {project: Slice(project) for project in PROJECTS}
+        self.folded: dict[str, list[Event]] = {project: [] for project in PROJECTS}
 
-    def take(self, project: str, line: Record) -> Answer:
-        here = self.slices[project]
+    def take(self, commands: Sequence[Told]) -> list[Answer]:
+        return [self.decided(told) for told in commands]
+
+    def decided(self, told: Told) -> Answer:
+        here = self.slices[told.project]
         now = lifecycle.not_before(self.clock, here.head)
         try:
-            command = read_command(line, actor=IMPORTER, project=project)
+            command = read_command(told.line, actor=IMPORTER, project=told.project)
             decision = lifecycle.decide(self.slices, command, now)
         except KnowledgeError as refusal:
             return Answer(refusal.code)
@@ -896,15 +1012,17 @@ class InMemory(SideBySide):
             self.fold(event)
         newly = len(set(_marks(here)) - before) if decision.events else None
         own = next(e for e in here.events.values() if e.seq == (decision.standing or decision.events[0].seq))
-        written = tuple(
-            (e.event_id, e.transition.value, e.key, e.generation, e.state_after.value) for e in decision.events
-        )
-        return Answer(None, bool(written), newly, own.event_id, (own.key, own.generation), written)
+        return Answer(None, bool(decision.events), newly, own.event_id, (own.key, own.generation))
+
+    def added(self, project: str) -> list[Written]:
+        found, self.folded[project] = self.folded[project], []
+        return [(e.event_id, e.transition.value, e.key, e.generation, e.state_after.value) for e in found]
 
     def fold(self, event: Event) -> None:
         """Fold it; an event of which ``risk.change`` says that it changes no mark must change none."""
         here = self.slices[event.project]
         before = _marks(here)
+        self.folded[event.project].append(event)
         projection.evolve(here, event)
         if risk.change(event) == risk.Change():
             assert _marks(here) == before, event
@@ -929,6 +1047,8 @@ class InMemory(SideBySide):
             assert list(edge.event_ids) == wanted[edge_id]["events"]
 
     def teardown(self) -> None:
+        if self.agreed:
+            self.say_what_waits()
         for project, here in self.slices.items() if self.agreed else ():
             events = sorted(here.events.values(), key=lambda event: event.seq)
             same(_events_of(event.line() for event in events), _events_of(self.model.journal(project)))
