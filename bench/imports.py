@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 import psutil
 from connection import database
 
-from graph.exchange import Terms, import_journal
 from graph.commands import read_command
+from graph.exchange import Terms, import_journal
 from graph.knowledge import Actor, ActorType
 from graph.store import Store
 

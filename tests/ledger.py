@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from graph.errors import KnowledgeError
 from graph.commands import read_command
+from graph.errors import KnowledgeError
 from graph.journal import Event
 from graph.knowledge import Actor, ActorType, Node
 from graph.lifecycle import Decision, decide

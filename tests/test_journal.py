@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from ledger import AGENT, HUMAN, Ledger, claim, evidence
 
-from graph.errors import EventConflictError, KnowledgeError, ValidationError
 from graph.commands import lineage_of_resource, lineage_of_text, read_command, repeats
+from graph.errors import EventConflictError, KnowledgeError, ValidationError
 from graph.journal import Head, canonical, first_broken
 
 
@@ -58,7 +58,7 @@ def test_canonical_json_keeps_types_apart_and_has_no_blanks() -> None:
 
 def test_a_repeat_need_not_say_what_the_service_filled_in() -> None:
     ledger = Ledger()
-    line = {"payload": claim("x", evidence=[{"type": "run", "source": "s"}]), "event_id": "e"}
+    line: dict[str, Any] = {"payload": claim("x", evidence=[{"type": "run", "source": "s"}]), "event_id": "e"}
     (event,) = ledger.take("proposed", None, **line).events
     assert event.key.startswith("k-")
     assert len(event.key) == 28

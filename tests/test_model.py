@@ -258,7 +258,8 @@ def test_the_same_event_again_is_a_repeat_and_other_content_a_conflict(world: Wo
     assert again.newly_at_risk == first.newly_at_risk == 1
     held = world.model.journal("P")[-1]
     assert world("invalidated", "base", event_id="x", reason="wrong", time=held["time"], generation=1).code is None
-    for other in ({"reason": "other"}, {"reason": ""}, {"reason": "wrong", "actor": AGENT}):
+    others: list[dict[str, Any]] = [{"reason": "other"}, {"reason": ""}, {"reason": "wrong", "actor": AGENT}]
+    for other in others:
         assert world("invalidated", "base", event_id="x", **other).code == "EVENT_CONFLICT"
     assert world("used", "base", event_id="x").code == "EVENT_CONFLICT"
     assert len(world.model.journal("P")) == 4

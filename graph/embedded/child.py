@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -54,12 +55,24 @@ def end(server: psutil.Process | subprocess.Popen[bytes], *, orderly: bool) -> N
         try:
             if orderly:
                 server.terminate()
-                server.wait(STOP_SECONDS_MAX)
+                _await_end(server)
         except (psutil.TimeoutExpired, subprocess.TimeoutExpired):
             log.warning("Neo4j did not stop within %.0f s and is killed", STOP_SECONDS_MAX)
         finally:
             server.kill()
-            server.wait(STOP_SECONDS_MAX)
+            _await_end(server)
+
+
+def _await_end(server: psutil.Process | subprocess.Popen[bytes]) -> None:
+    """Wait for the server's end; another's child that nobody has collected yet has ended too."""
+    if isinstance(server, subprocess.Popen):
+        server.wait(STOP_SECONDS_MAX)
+        return
+    deadline = time.monotonic() + STOP_SECONDS_MAX
+    while server.is_running() and server.status() != psutil.STATUS_ZOMBIE:
+        if time.monotonic() > deadline:
+            raise psutil.TimeoutExpired(STOP_SECONDS_MAX, server.pid)
+        time.sleep(0.05)
 
 
 def crashed(code: int) -> bool:
