@@ -40,6 +40,13 @@ def test_the_worked_example_gives_the_answers_that_it_shows(service: Service, lo
         assert answer["data"] == json.loads(shown), question
 
 
+def test_the_journal_file_that_it_shows_is_taken(service: Service, loop: asyncio.Runner) -> None:
+    (shown,) = re.findall(r"```json lines\n(.*?)```", README, re.DOTALL)
+    lines = [line.encode() for line in shown.splitlines()]
+    report = loop.run(import_journal(service.store, lambda: lines, Terms("mine", ANONYMOUS)))
+    assert (report.taken, report.refusals, report.newly_at_risk) == (4, [], 1)
+
+
 def test_the_two_commands_stand_in_the_readme() -> None:
     assert re.search(r"^pip install uv && uv run whence up --demo\b", README, re.MULTILINE)
     assert re.search(r"^pip install uv && uv run pytest\b", README, re.MULTILINE)
