@@ -9,7 +9,7 @@
 MATCH (start:Knowledge {project: $project, key: $key, generation: $generation})
 MATCH (start)
   ((:Knowledge)<-[r:DEPENDS_ON|DERIVED_FROM]-(b:Knowledge)
-    WHERE r.until IS NULL AND NOT b:Retired AND coalesce(b.verified_seq, 0) < $seq)+
+    WHERE r.until IS NULL AND b.retired_seq IS NULL AND coalesce(b.verified_seq, 0) < $seq)+
   (n:Knowledge)
 WITH DISTINCT start, n
 WHERE n <> start

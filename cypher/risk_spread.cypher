@@ -11,11 +11,11 @@
 MATCH (start:Knowledge {project: $project, key: $key, generation: $generation})
 MATCH (start)
   ((:Knowledge)<-[r:DEPENDS_ON|DERIVED_FROM]-(b:Knowledge)
-    WHERE r.until IS NULL AND NOT b:Retired
+    WHERE r.until IS NULL AND b.retired_seq IS NULL
       AND coalesce(b.verified_seq, 0) < $seq AND coalesce(b.risk_seq, 0) < $seq)*
   (n:Knowledge)
 WITH DISTINCT n
-WHERE NOT n:Retired
+WHERE n.retired_seq IS NULL
 WITH n, NOT n:AtRisk AS fresh
 SET n:AtRisk, n.risk_seq = $seq
 RETURN count(n) AS marked,
