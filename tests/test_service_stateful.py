@@ -262,11 +262,11 @@ class SideBySide(RuleBasedStateMachine):
         retired = node["state"] in TERMINAL
         if transition == "proposed":
             return set() if retired else {"PROPOSITION_CONFLICT"}
-        edges = self.model.edges(project)
-        live = {(near[0], relation, far[0]) for (near, relation, far), edge in edges.items() if edge["until"] is None}
+        edges, node_id = self.model.edges(project), (node["key"], node["generation"])
+        live = {(near, relation, far[0]) for (near, relation, far), edge in edges.items() if edge["until"] is None}
         wrong = {
             "VALIDATION": time < node["created_at"],
-            "NOT_FOUND": transition == "unlinked" and (node["key"], payload["relation"], payload["to"]) not in live,
+            "NOT_FOUND": transition == "unlinked" and (node_id, payload["relation"], payload["to"]) not in live,
             "TERMINAL_STATE": transition in MOVES and retired,
             "AUTHORITY": transition in RETIRES and (node["confirmed_by"], line["actor"]["type"]) == ("human", "agent"),
             "RELATION_REFUSED": transition == "superseded"
