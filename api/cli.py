@@ -149,7 +149,7 @@ def down(*, machine: Json = False) -> None:
     Screen(machine=machine).answer(ended, lambda: [f"stopped process {ended['pid']} in {ended['seconds']} s"])
 
 
-@app.command("import", epilog="Example: whence import peps.jsonl.gz --restore --project peps")
+@app.command("import", epilog="Example: whence import events.jsonl --project mine")
 def import_(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The journal, plain or gzip; - is standard input.")],
     *,
@@ -159,17 +159,25 @@ def import_(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Take the good lines although there are bad ones.")
     ] = False,
-    project: Project = "default",
+    project: Annotated[
+        str | None,
+        typer.Option("--project", "-p", metavar="NAME", help="Where to, whatever the lines say; else as they say."),
+    ] = None,
     machine: Json = False,
 ) -> int:
-    """Take a file of events: all of them or, when a line is bad, none. A repeat goes on where it stopped."""
+    """Take a file of events: all of them or, when a line is bad, none. A repeat goes on where it stopped.
+
+    They are recorded now, so --as-of finds nothing before the import, whatever time they happened at; --restore keeps
+    the recorded times of a written journal.
+    """
     from api import report  # noqa: PLC0415
     from api.course import watched  # noqa: PLC0415
     from api.files import source  # noqa: PLC0415
     from graph.exchange import Terms, import_journal  # noqa: PLC0415
 
     screen, settings = Screen(machine=machine), _settings()
-    terms = Terms(checked_key(project, "project"), settings.actor, restore, keep_going)
+    named = checked_key(project or "default", "project")
+    terms = Terms(named, settings.actor, restore, keep_going, into=project is not None)
     with source(file) as given:
 
         async def work(service: Service) -> report.Report:

@@ -16,6 +16,7 @@ The steps of one request, in this order:
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import lru_cache
@@ -27,6 +28,7 @@ from graphql import (
     GraphQLError,
     GraphQLSchema,
     GraphQLSyntaxError,
+    OperationDefinitionNode,
     parse,
 )
 from strawberry.extensions import ParserCache, SchemaExtension, ValidationCache
@@ -36,12 +38,13 @@ from strawberry.types.execution import PreExecutionError
 from api.checks import RULES, Facts, variable_faults
 from api.limits import TOKENS_MAX, measure
 from api.loaders import REQUEST_ID, Context
-from graph.errors import InternalError, KnowledgeError, LimitError
+from graph.errors import InternalError, KnowledgeError, LimitError, ValidationError
 
 KEPT_TEXTS = 256  # parsed and checked documents that are kept
 KEPT_CHARS_MAX = 10_000  # longer texts are one-off, and keeping them would be keeping the caller's data
 
 _LOG = logging.getLogger("whence.api")
+_OPERATION = re.compile(r"\b(?:query|mutation|subscription)\b")
 
 
 class Parsed(ParserCache):
@@ -183,11 +186,31 @@ def _document_facts(error: GraphQLError) -> Facts:
     return Facts("VALIDATION", error.message, "query", at)
 
 
+def _is_several(query: str) -> bool:
+    """True for a document of several operations; strawberry would run the first where none is named."""
+    if len(_OPERATION.findall(query)) <= 1:  # most documents hold one, and need no second parsing
+        return False
+    try:
+        document = parse(query, max_tokens=TOKENS_MAX)
+    except GraphQLError:
+        return False
+    return sum(isinstance(node, OperationDefinitionNode) for node in document.definitions) > 1
+
+
+def _unnamed() -> GraphQLError:
+    refusal = ValidationError(
+        "the document holds several operations", field="operationName", allowed="the name of one of them"
+    )
+    return GraphQLError(refusal.message, original_error=refusal)
+
+
 class ServedSchema(strawberry.Schema):
     """A schema whose errors all carry a code, and whose failures stay in the log."""
 
     async def execute(self, query: str | None, *args: Any, **kwargs: Any) -> ExecutionResult:
         """Strawberry's ``execute``; the errors in its result are ``told``."""
+        if kwargs.get("operation_name") is None and _is_several(query or ""):
+            return PreExecutionError(data=None, errors=[told(_unnamed())])
         result = await super().execute(query, *args, **kwargs)
         if not result.errors:
             return result

@@ -139,7 +139,7 @@ def _database(settings: Settings, course: _Course, screen: Screen) -> Generator[
     if connection is not None:
         yield connection
         return
-    screen.tell(f"Starting Neo4j in {settings.home}.")
+    screen.tell(f"Starting Neo4j in {settings.home}; the first start fetches 121 MB and takes a minute or two.")
     with EmbeddedNeo4j(settings.home, on_incident=course.incident) as server:
         connection = server.connection
         assert connection is not None, "a server that was started is connected"

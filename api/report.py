@@ -91,7 +91,7 @@ def verified(answer: Row) -> Iterator[RenderableType]:
         yield Text.assemble(("not whole", "bold red"), f": {where}")
         for sentence in answer["differences"]:
             yield Text(f"  {harmless(sentence)}")
-    if answer["head"] is not None:
+    if answer["ok"] and answer["head"] is not None:
         yield Text("Keep this head where nobody can change it, and say it the next time:", "dim")
         yield Text(f"  --saved-seq {answer['head']['seq']} --saved-hash {answer['head']['hash']}")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -40,6 +41,7 @@ from graph.knowledge import (
     instant_text,
 )
 
+INTEGER_BITS_MAX = 14_000  # 4,214 digits: what Python and Neo4j's clients convert without complaint
 _HASH_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*:[0-9A-Fa-f]+")
 _WRITTEN_ONLY = frozenset({"seq", "recorded_at", "state_after", "prev_hash", "hash"})
 _ENVELOPE = frozenset(
@@ -371,7 +373,7 @@ def _check_json(value: object, name: str, depth: int) -> None:
             raise ValidationError(
                 f"{name} holds a lone surrogate", field=name, position=surrogate.start(), allowed="Unicode text"
             )
-    elif isinstance(value, float) and not math.isfinite(value):
+    elif (isinstance(value, float) and not math.isfinite(value)) or _beyond_digits(value):
         raise ValidationError(f"{name} holds a number that JSON cannot carry", field=name, allowed="finite numbers")
 
 
@@ -423,16 +425,22 @@ def _source(value: object, at: str) -> Json | None:
     _known_fields(given, {"type", "id"}, f"{at}.")
     if given.get("id") is None:
         return None
-    if isinstance(given["id"], (bool, dict, list)):
+    if isinstance(given["id"], (bool, dict, list)) or _beyond_digits(given["id"]):
         raise ValidationError(f"{at}.id must be a text or a number", field=f"{at}.id", allowed="a text or a number")
     kind = "unknown" if given.get("type") is None else checked_text(given["type"], f"{at}.type")
     return {"type": kind, "id": checked_text(str(given["id"]), f"{at}.id")}
 
 
+def _beyond_digits(value: object) -> bool:
+    """True for an integer that Python would not write out, and no reader of ours would read."""
+    return isinstance(value, int) and value.bit_length() > INTEGER_BITS_MAX
+
+
 def _number(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    number = None if isinstance(value, bool) or not isinstance(value, (int, float)) else value
+    if number is None or abs(number) > sys.float_info.max or not math.isfinite(number):
         raise ValidationError(f"{name} must be a number", field=name, allowed="a finite number")
-    return float(value)
+    return float(number)
 
 
 def lineage_of_resource(resource: str, *, method: str) -> Json:

@@ -72,16 +72,18 @@ class Terms:
     """How a file is read.
 
     Attributes:
-        project: The project of lines that name none.
+        project: The project of lines that name none; with ``into``, of all lines.
         actor: Who acts in lines that name none.
         restore: Keep position, recorded time and hash, and refuse what does not follow.
         keep_going: Take the good lines although there are bad ones.
+        into: Whether the project was asked for by name, and so wins over the one that a line names.
     """
 
     project: str
     actor: Actor
     restore: bool = False
     keep_going: bool = False
+    into: bool = False
 
 
 Progress = Callable[[str, int], None]
@@ -218,6 +220,14 @@ def _read_line(number: int, raw: bytes, terms: Terms) -> _Line:
         # A line without an id gets one that the same line of the same file always gets, so that a repeat is seen.
         digest = hashlib.sha256(b"%d\n%s" % (number, raw.strip())).hexdigest()
         line["event_id"] = f"import-{digest[:32]}"
+    if terms.into and line.get("project") not in (None, terms.project):
+        if terms.restore:
+            raise ValidationError(
+                "the hashes of a written journal hold its project",
+                field="project",
+                allowed=f"{terms.project!r}, or an import without --restore",
+            )
+        line["project"] = terms.project
     command = read_command(line, actor=terms.actor, project=terms.project)
     return _Line(number, command, read_event(line, command) if terms.restore else None)
 

@@ -287,7 +287,7 @@ def checked_instant(value: object, field: str) -> datetime:
     """
     allowed = "an instant in ISO 8601 with an offset, such as 2015-07-01T12:00:00Z"
     try:
-        instant = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+        instant = value if isinstance(value, datetime) else datetime.fromisoformat(checked_text(value, field))
         if instant.tzinfo is None:
             raise ValidationError(f"{field} has no offset", field=field, allowed=allowed)
         return instant.astimezone(UTC)
@@ -296,5 +296,6 @@ def checked_instant(value: object, field: str) -> datetime:
 
 
 def instant_text(instant: datetime) -> str:
-    """The one written form of an instant: UTC, ``Z``, microseconds only where there are any."""
-    return instant.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+    """The one written form of an instant: UTC, ``Z``, as much of a fraction as there is; Neo4j writes it so too."""
+    text = instant.astimezone(UTC).replace(tzinfo=None).isoformat()
+    return (text.rstrip("0") if "." in text else text) + "Z"

@@ -19,7 +19,7 @@ from graph.errors import (
     TerminalStateError,
     ValidationError,
 )
-from graph.journal import Event, Head, Json, evidence_record, sealed
+from graph.journal import Event, Head, Json, canonical, evidence_record, sealed
 from graph.knowledge import (
     TIME_AHEAD_MAX,
     ActorType,
@@ -50,12 +50,13 @@ _STATE_AFTER = {
 class Decision:
     """What a command comes to: the events to append (the command's own first), or what was there already.
 
-    ``standing`` is the position of the event that answers a repeat or a proposal of the same claim; then nothing is
-    appended.
+    ``standing`` is the position of the event that answers a repeat or a proposal of the same claim, which is then about
+    ``node``; then nothing is appended.
     """
 
     events: tuple[Event, ...] = ()
     standing: int | None = None
+    node: NodeId | None = None
 
 
 def decide(slices: Mapping[str, Slice], command: Command, now: datetime, *, rules: bool = True) -> Decision:
@@ -77,7 +78,7 @@ def decide(slices: Mapping[str, Slice], command: Command, now: datetime, *, rule
     here = slices[command.project]
     if known := here.events.get(command.event_id):
         repeats(known, command)
-        return Decision(standing=known.seq)
+        return Decision(standing=known.seq, node=(known.key, known.generation))
     _refuse_future(command, now)
     _refuse_unknown_causes(here, command)
     if command.transition is Transition.PROPOSED:
@@ -123,7 +124,7 @@ def _decide_proposal(here: Slice, command: Command, now: datetime, *, rules: boo
     newest = here.node(command.keyed)
     if newest is not None and not newest.retired:
         if same_claim(newest.proposition, command.payload["proposition"]):
-            return Decision(standing=newest.created_seq)
+            return Decision(standing=newest.created_seq, node=newest.id)
         raise PropositionConflictError(
             f"{command.key!r} already holds another claim",
             field="proposition",
@@ -439,7 +440,7 @@ def _refuse_ring(here: Slice, newer: NodeId, older: NodeId, name: str) -> None:
 def _refuse_other_evidence(here: Slice, event: Event) -> None:
     for at, record in enumerate(event.payload.get("evidence", ())):
         known = here.evidence.get(record["key"])
-        if known is not None and evidence_record(known) != record:
+        if known is not None and canonical(evidence_record(known)) != canonical(record):
             raise ValidationError(
                 f"evidence {record['key']!r} is already there with other content",
                 field=f"payload.evidence[{at}].key",

@@ -17,14 +17,23 @@ from typing import Any, TypeVar
 
 import neo4j
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction
-from neo4j.exceptions import AuthError, ClientError, DriverError, IncompleteCommit, Neo4jError
+from neo4j.exceptions import AuthError, ClientError, ConfigurationError, DriverError, IncompleteCommit, Neo4jError
 
 from graph import lifecycle, projection, queries, schema
 from graph.batch import Batch, attach, flush, load, lock, mark, run, write
 from graph.commands import Command
-from graph.errors import InDoubtError, InternalError, KnowledgeError, LimitError, NotFoundError, UnavailableError
+from graph.errors import (
+    InDoubtError,
+    InternalError,
+    KnowledgeError,
+    LimitError,
+    NotFoundError,
+    UnavailableError,
+    ValidationError,
+)
 from graph.journal import Event, Head
 from graph.knowledge import NodeId
+from graph.lifecycle import Decision
 from graph.rows import Row, event_of
 from graph.slices import Needs, Slice, gather, needs, projects
 
@@ -76,24 +85,22 @@ class Store:
         """Connect, install what the schema lacks, and close at the end.
 
         Raises:
-            UnavailableError: no such server, or it refuses the credentials.
+            ValidationError: the address is none that the driver knows.
+            UnavailableError: no such server or database, or it refuses the credentials.
         """
-        driver = AsyncGraphDatabase.driver(  # pyright: ignore[reportUnknownMemberType] (its options are untyped)
-            uri,
-            auth=(username, password),
-            connection_timeout=3.0,
-            connection_acquisition_timeout=5.0,
-            max_transaction_retry_time=RETRY_SECONDS,
-            notifications_min_severity="OFF",
-            telemetry_disabled=True,
-            user_agent="whence",
-        )
-        async with driver:
+        async with _driver(uri, username, password) as driver:
             try:
                 await driver.verify_connectivity()  # pyright: ignore[reportUnknownMemberType]
                 await schema.install(driver, database)
-            except (Neo4jError, DriverError) as error:
+            except AuthError as error:
                 raise _unavailable(error) from error
+            except (Neo4jError, DriverError) as error:
+                _LOG.debug("no database at %s: %s", uri, error)
+                raise UnavailableError(
+                    f"the database {database!r} at {uri} cannot be had",
+                    field="NEO4J_URI",
+                    allowed="the address of a server that runs, and a database of it",
+                ) from error
             yield cls(driver, database)
 
     async def read(
@@ -264,11 +271,13 @@ class _Attempt:
         self._now = now
         self._restored = restored
         self._seen: dict[tuple[str, str], tuple[str, Taken]] = {}
+        self._earlier: dict[tuple[str, str], tuple[str, Taken]] = {}
         self.answers: list[Taken | KnowledgeError] = []
 
     async def run(self, tx: AsyncManagedTransaction) -> list[Taken | KnowledgeError]:
         """Decide, write and answer; raises ``_NothingTakenError`` where no event came of it."""
         self.answers = []
+        self._earlier, self._seen = self._earlier | self._seen, {}
         batches = await self._loaded(tx)
         slices = {name: batch.here for name, batch in batches.items()}
         for command in self._commands:
@@ -314,7 +323,7 @@ class _Attempt:
         except KnowledgeError as refusal:
             return refusal
         if decision.standing is not None:
-            return await self._standing(tx, batches[command.project], command, decision.standing)
+            return await self._standing(tx, batches[command.project], command, decision)
         newly = 0
         for event in decision.events:
             batch = batches[event.project]
@@ -323,6 +332,8 @@ class _Attempt:
             batch.newly[event.seq] = await mark(tx, batch, event)
             newly += batch.newly[event.seq]
         own = decision.events[0]
+        # What follows by rule is part of the answer, which a repeat is given again.
+        batches[own.project].newly[own.seq] = newly
         return self._remember(
             command,
             own,
@@ -333,19 +344,40 @@ class _Attempt:
         self._seen[command.project, own.event_id] = (own.hash, taken)
         return taken
 
-    async def _standing(self, tx: AsyncManagedTransaction, batch: Batch, command: Command, seq: int) -> Taken:
+    async def _standing(self, tx: AsyncManagedTransaction, batch: Batch, command: Command, decision: Decision) -> Taken:
+        seq, node = decision.standing, decision.node
+        assert seq is not None, "a standing answer names its event"
+        assert node is not None, "a standing answer names its node"
         event = next((e for e in batch.here.events.values() if e.seq == seq), None)
         newly = batch.newly.get(seq)
         if event is None or newly is None:
             rows = await run(tx, "events_at", project=command.project, seqs=[seq])
             event, newly = event_of(rows[0]["event"]), rows[0]["event"]["newly_at_risk"] or 0
-        committed = self._seen.get((command.project, event.event_id))
-        if committed is not None and committed[0] == event.hash and event.event_id == command.event_id:
-            # Our own earlier attempt was committed although its answer was lost.
-            return committed[1]
-        return Taken(
-            event.project, event.key, event.generation, event.seq, event.event_id, applied=False, newly_at_risk=newly
+        lost = self._earlier.get((command.project, event.event_id))
+        if lost is not None and lost[0] == event.hash and event.event_id == command.event_id:
+            # An earlier attempt of ours was committed although its answer was lost.
+            return lost[1]
+        return Taken(event.project, *node, event.seq, event.event_id, applied=False, newly_at_risk=newly)
+
+
+def _driver(uri: str, username: str, password: str) -> AsyncDriver:
+    try:
+        return AsyncGraphDatabase.driver(  # pyright: ignore[reportUnknownMemberType] (its options are untyped)
+            uri,
+            auth=(username, password),
+            connection_timeout=3.0,
+            connection_acquisition_timeout=5.0,
+            max_transaction_retry_time=RETRY_SECONDS,
+            notifications_min_severity="OFF",
+            telemetry_disabled=True,
+            user_agent="whence",
         )
+    except (ConfigurationError, ValueError) as error:
+        raise ValidationError(
+            "the address of the database is none",
+            field="NEO4J_URI",
+            allowed="bolt://, bolt+s://, bolt+ssc://, neo4j://, neo4j+s:// or neo4j+ssc://, a host and a port",
+        ) from error
 
 
 def _unavailable(error: Exception) -> UnavailableError:

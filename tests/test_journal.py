@@ -13,6 +13,7 @@ from ledger import AGENT, HUMAN, Ledger, claim, evidence
 from graph.commands import lineage_of_resource, lineage_of_text, read_command, repeats
 from graph.errors import EventConflictError, KnowledgeError, ValidationError
 from graph.journal import Head, canonical, first_broken
+from graph.knowledge import checked_instant, instant_text
 
 
 def chain() -> Ledger:
@@ -175,3 +176,16 @@ def test_blanks_around_a_long_proposition_do_not_count() -> None:
     padded = "\n" + "x" * 10_000 + "  "
     command = read_command({"transition": "proposed", "payload": claim(padded)}, actor=HUMAN, project="P")
     assert command.payload["proposition"] == "x" * 10_000
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("2015-07-01T12:00:00+02:00", "2015-07-01T10:00:00Z"),
+        ("2015-07-01T12:00:00.500Z", "2015-07-01T12:00:00.5Z"),
+        ("2015-07-01T12:00:00.123456Z", "2015-07-01T12:00:00.123456Z"),
+        ("0999-01-01T00:00:00Z", "0999-01-01T00:00:00Z"),
+    ],
+)
+def test_an_instant_has_one_written_form(text: str, written: str) -> None:
+    assert instant_text(checked_instant(text, "time")) == written

@@ -899,7 +899,6 @@ async def _said(service: Service, *commands: tuple[str, str, Record]) -> list[Ta
     return [await service.run(said(transition, key, **parts)) for transition, key, parts in commands]
 
 
-@pytest.mark.xfail(strict=True, reason="a repeat counts only the own event's marks, not those of what followed by rule")
 def test_a_repeat_gets_the_first_answer_also_where_a_rule_retired_the_node(
     loop: asyncio.Runner, service: Service
 ) -> None:
@@ -918,7 +917,6 @@ def test_a_repeat_gets_the_first_answer_also_where_a_rule_retired_the_node(
     assert again == dataclasses.replace(first, applied=False)
 
 
-@pytest.mark.xfail(strict=True, reason="it answers with the retired node that the correction was about")
 def test_a_proposal_that_changes_nothing_answers_with_the_live_node(loop: asyncio.Runner, service: Service) -> None:
     *_, again = loop.run(
         _said(
