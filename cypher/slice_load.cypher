@@ -1,19 +1,22 @@
 // slice_load: the part of a project's projection that a batch of commands touches.
 //
 // kind:    read
-// params:  project: str, keys: [key], generations: [[key, generation]], edges: [[key, relation, to]],
-//          superseded: [key], evidence_keys: [key], standing: [key], event_ids: [str]
+// params:  project: str, wanted: map of lists
 // returns: nodes: [map], edges: [map], evidence: [map], evidenced: [map], events: [map]
 // bounds:  one node a key, the edges between named pairs, the SUPERSEDES chains of the named keys
+//
+// The lists of $wanted are keys, generations ([key, generation]), edges ([key, relation, to]), superseded (keys),
+// evidence_keys, standing (keys) and event_ids. They come in one map because a plan is kept for each size of each list
+// that is a parameter of its own, and planning this statement takes half a second.
 WITH COLLECT {
-  UNWIND $standing AS key
+  UNWIND $wanted.standing AS key
   MATCH (n:Knowledge)-[s:EVIDENCED_BY]->(e:Evidence)
   WHERE n.project = $project AND n.key = key AND n.generation >= 1
   RETURN {node: [n.key, n.generation], evidence: e.key, seq: s.seq}
 } AS evidenced
 RETURN COLLECT {
   CALL () {
-    UNWIND $keys AS key
+    UNWIND $wanted.keys AS key
     CALL (key) {
       MATCH (n:Knowledge)
       WHERE n.project = $project AND n.key = key AND n.generation >= 1
@@ -23,7 +26,7 @@ RETURN COLLECT {
     }
     RETURN n, n.generation AS newest
     UNION ALL
-    UNWIND $generations AS wanted
+    UNWIND $wanted.generations AS wanted
     MATCH (n:Knowledge {project: $project, key: wanted[0], generation: wanted[1]})
     RETURN n, 0 AS newest
   }
@@ -41,7 +44,7 @@ RETURN COLLECT {
 } AS nodes,
 COLLECT {
   CALL () {
-    UNWIND $edges AS pair
+    UNWIND $wanted.edges AS pair
     MATCH (a:Knowledge)
     WHERE a.project = $project AND a.key = pair[0] AND a.generation >= 1
     MATCH (b:Knowledge)
@@ -51,7 +54,7 @@ COLLECT {
     WHERE type(r) = relation
     RETURN r
     UNION
-    UNWIND $superseded AS key
+    UNWIND $wanted.superseded AS key
     MATCH (n:Knowledge)
     WHERE n.project = $project AND n.key = key AND n.generation >= 1
     MATCH (n)-[:SUPERSEDES*0..100000]->(a:Knowledge)
@@ -67,13 +70,13 @@ COLLECT {
   }
 } AS edges,
 COLLECT {
-  UNWIND $evidence_keys + [row IN evidenced | row.evidence] AS key
+  UNWIND $wanted.evidence_keys + [row IN evidenced | row.evidence] AS key
   WITH DISTINCT key
   MATCH (e:Evidence {project: $project, key: key})
   RETURN e {.key, .type, .source, timestamp: toString(e.timestamp), .hash, .artifact_ref, .metadata}
 } AS evidence, evidenced,
 COLLECT {
-  UNWIND $event_ids AS event_id
+  UNWIND $wanted.event_ids AS event_id
   MATCH (e:Event {project: $project, event_id: event_id})
   RETURN e {
     .project, .seq, .event_id, .transition, .key, .generation, .actor_issuer, .actor_subject, .actor_type,

@@ -65,13 +65,15 @@ async def load(tx: AsyncManagedTransaction, project: str, needs: Iterable[Needs]
             tx,
             "slice_load",
             project=project,
-            keys=_distinct(key for n in found for key in n.keys),
-            generations=_distinct(g for n in found for g in n.generations),
-            edges=_distinct((a, r.value.upper(), b) for n in found for a, r, b in n.edges),
-            superseded=_distinct(key for n in found for key in n.superseded),
-            evidence_keys=_distinct(key for n in found for key in n.evidence_keys),
-            standing=_distinct(key for n in found for key in n.standing),
-            event_ids=_distinct(key for n in found for key in n.event_ids),
+            wanted={
+                "keys": _distinct(key for n in found for key in n.keys),
+                "generations": _distinct(g for n in found for g in n.generations),
+                "edges": _distinct((a, r.value.upper(), b) for n in found for a, r, b in n.edges),
+                "superseded": _distinct(key for n in found for key in n.superseded),
+                "evidence_keys": _distinct(key for n in found for key in n.evidence_keys),
+                "standing": _distinct(key for n in found for key in n.standing),
+                "event_ids": _distinct(key for n in found for key in n.event_ids),
+            },
         )
     )[0]
     here = Slice(project)

@@ -24,7 +24,7 @@ RELATIONSHIP = re.compile(r"\[\w*:\s*([A-Z_]+(?:\|[A-Z_]+)*)")
 LABEL = re.compile(r"(?<=[\w(]):([A-Z]\w*(?:[:|&]!?[A-Z]\w*)*)")
 PROPERTY = re.compile(r"(?:\b([a-z_]\w*))?(?<!\.)\.([a-z_]\w*)")
 PATTERN_MAP = re.compile(r"\(\w*:\w+ \{([^}]*)\}\)")
-MAPS = frozenset({"row", "event", "edge"})  # variables that hold no node and no relationship
+MAPS = frozenset({"wanted", "row", "event", "edge"})  # variables that hold no node and no relationship
 KEYWORDS = frozenset(
     re.findall(
         r"\w+",

@@ -1422,7 +1422,7 @@ CREATE (a1:Knowledge:Retired {key: 'a', retired_seq: 4}),
 
 
 def slice_of(**changes: object) -> tuple[str, Params]:
-    """A slice of things that are not there, but for what is named: lists of like lengths share a plan."""
+    """A slice of things that are not there, but for what is named."""
     keys, ids, pairs = (
         ["none", "nil"],
         [["none", 1], ["nil", 1]],
@@ -1430,7 +1430,8 @@ def slice_of(**changes: object) -> tuple[str, Params]:
     )
     lists = {"keys": keys, "superseded": keys, "evidence_keys": keys, "standing": keys, "event_ids": keys}
     asked: Row = lists | {"generations": ids, "edges": pairs}
-    return "slice_load", {name: [*asked[name], *cast(list[object], changes.get(name, []))] for name in asked}
+    wanted = {name: [*asked[name], *cast(list[object], changes.get(name, []))] for name in asked}
+    return "slice_load", {"wanted": wanted}
 
 
 def sliced(**changes: list[Row]) -> list[Row]:
@@ -1443,8 +1444,8 @@ def superseding(source: tuple[str, int], target: tuple[str, int]) -> Row:
 
 
 def test_a_slice_of_nothing_is_empty(scenario: Stage) -> None:
-    nothing = {name: list[object]() for name in slice_of()[1]}
-    scenario(given=SLICED, when=("slice_load", nothing), rows=sliced())
+    nothing = {name: list[object]() for name in cast(Row, slice_of()[1]["wanted"])}
+    scenario(given=SLICED, when=("slice_load", {"wanted": nothing}), rows=sliced())
     scenario(given=SLICED, when=slice_of(), rows=sliced())
 
 
