@@ -15,6 +15,7 @@ The steps of one request, in this order:
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
@@ -38,8 +39,10 @@ from strawberry.types.execution import PreExecutionError
 from api.checks import RULES, Facts, variable_faults
 from api.limits import TOKENS_MAX, measure
 from api.loaders import REQUEST_ID, Context
-from graph.errors import InternalError, KnowledgeError, LimitError, ValidationError
+from graph.errors import InternalError, KnowledgeError, LimitError, UnavailableError, ValidationError
 
+REQUEST_SECONDS = 30.0  # several statements, each with a deadline of its own
+ERRORS_MAX = 50  # in one answer; what lies behind them is more of the same
 KEPT_TEXTS = 256  # parsed and checked documents that are kept
 KEPT_CHARS_MAX = 10_000  # longer texts are one-off, and keeping them would be keeping the caller's data
 
@@ -197,6 +200,14 @@ def _is_several(query: str) -> bool:
     return sum(isinstance(node, OperationDefinitionNode) for node in document.definitions) > 1
 
 
+def _too_slow() -> GraphQLError:
+    refusal = UnavailableError(
+        f"the answer was not there within {REQUEST_SECONDS:.0f} s",
+        allowed="a smaller request; a mutation with an eventId may be sent again",
+    )
+    return GraphQLError(refusal.message, original_error=refusal)
+
+
 def _unnamed() -> GraphQLError:
     refusal = ValidationError(
         "the document holds several operations", field="operationName", allowed="the name of one of them"
@@ -211,9 +222,15 @@ class ServedSchema(strawberry.Schema):
         """Strawberry's ``execute``; the errors in its result are ``told``."""
         if kwargs.get("operation_name") is None and _is_several(query or ""):
             return PreExecutionError(data=None, errors=[told(_unnamed())])
-        result = await super().execute(query, *args, **kwargs)
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                result = await super().execute(query, *args, **kwargs)
+        except TimeoutError:
+            return ExecutionResult(data=None, errors=[told(_too_slow())])
         if not result.errors:
             return result
+        # One branch that ran into a bound says it for all its siblings.
+        del result.errors[ERRORS_MAX:]
         if result.data is None and not isinstance(result, PreExecutionError):
             variables: Mapping[str, Any] = kwargs.get("variable_values") or {}
             result.errors = self._coercion_errors(query, kwargs.get("operation_name"), variables) or result.errors

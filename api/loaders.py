@@ -15,9 +15,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from strawberry.dataloader import DataLoader
 
+from graph.errors import LimitError
 from graph.knowledge import Actor, Relation
 from graph.service import Direction, Moment, Page, Service
 
+ANSWER_OBJECTS_MAX = 20_000  # in lists within lists: about two seconds of work for graphql-core
 IDS_MAX = 10_000  # the service takes no more ids in one call
 
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="-")
@@ -150,11 +152,27 @@ class Context:
     service: Service
     actor: Actor
     loaders: Loaders
+    objects: int = 0
 
     @classmethod
     def of(cls, service: Service, actor: Actor) -> Context:
         """A fresh context for one request."""
         return cls(service, actor, Loaders(service))
+
+    def spend(self, count: int) -> None:
+        """Count objects that an answer is about to hold in lists within lists.
+
+        What a document may ask for is weighed before, but how many edges a node has is only seen here.
+
+        Raises:
+            LimitError: the answer grows beyond ``ANSWER_OBJECTS_MAX``.
+        """
+        self.objects += count
+        if self.objects > ANSWER_OBJECTS_MAX:
+            raise LimitError(
+                "the answer grows too large",
+                allowed=f"at most {ANSWER_OBJECTS_MAX} objects: fewer levels, fewer relations or smaller pages",
+            )
 
     def renew(self) -> None:
         """Forget what was read: something is about to change."""

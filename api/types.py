@@ -154,6 +154,7 @@ class KnowledgeEvent(Node):
 
 
 async def _events_named(info: Info, project: str, event_ids: Sequence[str], tense: Tense) -> list[KnowledgeEvent]:
+    info.context.spend(len(event_ids))
     rows = await info.context.loaders.events.load_many((project, event_id) for event_id in event_ids)
     return [KnowledgeEvent.of(row, tense) for row in rows if row is not None]
 
@@ -295,10 +296,9 @@ class Knowledge(Node):
 
     async def _evidence(self, info: Info) -> list[Evidence]:
         at = await self.tense.at(info.context, self.project)
-        return [
-            Evidence.of(row)
-            for row in await info.context.loaders.evidence.load(NodeAsked(self.project, at, *self.node_id))
-        ]
+        rows = await info.context.loaders.evidence.load(NodeAsked(self.project, at, *self.node_id))
+        info.context.spend(len(rows))
+        return [Evidence.of(row) for row in rows]
 
     @field
     async def events(self, info: Info, first: int | None = 100, after: str | None = UNSET) -> KnowledgeEventConnection:
@@ -308,6 +308,7 @@ class Knowledge(Node):
         at = await self.tense.at(info.context, self.project)
         asked = HistoryAsked(self.project, at, *self.node_id, checked_first(first, 100), place[0] if place else 0)
         page = await info.context.loaders.history.load(asked)
+        info.context.spend(len(page.items))
         return KnowledgeEventConnection.of(
             page.items, within, more=page.has_next, before=place is not None, tense=self.tense
         )
@@ -334,7 +335,9 @@ class Knowledge(Node):
             *self.node_id,
         )
         found = {self.node_id: self.row} if tense == self.tense else {}
-        return [Edge.of(row, found, tense) for row in await info.context.loaders.edges.load(asked)]
+        rows = await info.context.loaders.edges.load(asked)
+        info.context.spend(len(rows))
+        return [Edge.of(row, found, tense) for row in rows]
 
 
 @described

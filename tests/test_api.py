@@ -1369,3 +1369,26 @@ def test_settings_come_from_the_environment_and_keep_the_password_to_themselves(
     assert Settings.from_environment({"X": ""}).home.name == "whence"
     with pytest.raises(ValidationError):
         Settings.from_environment({"WHENCE_LOG": "loud"})
+
+
+def test_edges_of_edges_of_a_hub_end_at_a_bound_and_not_at_the_memory(api: Api) -> None:
+    api.propose("hub")
+    for at in range(30):
+        api.propose(f"leaf-{at}")
+        api.link(f"leaf-{at}", "DEPENDS_ON", "hub")
+    nested = "{ key }"
+    for _ in range(2):
+        nested = "{ relations { from { relations { to { relations { from " + nested + " } } } } } }"
+    answer = api.post('{ knowledge(project: "P", key: "hub") ' + nested + " }").json()
+    assert {error["extensions"]["code"] for error in answer["errors"]} == {"LIMIT"}
+    assert len(answer["errors"]) <= 50
+    assert api.ask('{ knowledge(project: "P", key: "hub") { key } }')["knowledge"]["key"] == "hub"
+
+
+def test_a_document_of_several_operations_wants_one_named(api: Api) -> None:
+    mutations = " ".join(
+        f'mutation {name} {{ propose(project: "P", key: "{name}", proposition: "x") {{ applied }} }}' for name in "AB"
+    )
+    answer = api.post(mutations).json()
+    assert [error["extensions"]["field"] for error in answer["errors"]] == ["operationName"]
+    assert api.ask("{ projects }")["projects"] == []
