@@ -41,7 +41,7 @@ from api.limits import TOKENS_MAX, measure
 from api.loaders import REQUEST_ID, Context
 from graph.errors import InternalError, KnowledgeError, LimitError, UnavailableError, ValidationError
 
-REQUEST_SECONDS = 30.0  # several statements, each with a deadline of its own
+REQUEST_SECONDS = 45.0  # several statements, each with a deadline of its own
 ERRORS_MAX = 50  # in one answer; what lies behind them is more of the same
 KEPT_TEXTS = 256  # parsed and checked documents that are kept
 KEPT_CHARS_MAX = 10_000  # longer texts are one-off, and keeping them would be keeping the caller's data

@@ -37,8 +37,8 @@ from graph.lifecycle import Decision
 from graph.rows import Row, event_of
 from graph.slices import Needs, Slice, gather, needs, projects
 
-READ_SECONDS = 10.0  # an answer that takes longer is of no use to the caller who waits for it
-WRITE_SECONDS = 10.0
+READ_SECONDS = 20.0  # an answer that takes longer is of no use to the caller who waits for it
+WRITE_SECONDS = 30.0  # the first write of a server that has just started plans a dozen statements on a busy machine
 BATCH_SECONDS = 120.0  # imports and rebuilds: a thousand events, or a large retirement, on a busy machine
 RETRY_SECONDS = 5.0  # the driver's own retries of deadlocks and lost leaders stay inside the deadline
 _SLACK_SECONDS = 1.0  # the server is given the deadline, the client this much more to hear of it
