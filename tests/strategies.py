@@ -54,7 +54,8 @@ class How:
     Attributes:
         actor: Who acts.
         tick: How far the clock moves first, in seconds; it may stand, and be set back.
-        ago: How long before the present it happened, in seconds; None leaves the time out.
+        ago: How long before the present it happened, in seconds; None leaves the time out, ``AT_BIRTH`` is the very
+            instant at which the node was made.
         cause: Names an earlier event of the project, counted round; -1 one that never was; None none.
         run: The run it is part of.
     """
@@ -71,7 +72,8 @@ class How:
 
 # Written often where it should be drawn often. 299 seconds ahead is allowed, 301 is not.
 TICKS = (1.0, 1.0, 1.0, 1.0, 60.0, 0.0, 0.000_001, -90.0, 86_400.0)
-TIMES_AGO = (None, None, None, None, None, None, 0.0, 1.0, 0.5, 3_600.0, -299.0)
+AT_BIRTH = float("inf")
+TIMES_AGO = (None, None, None, None, None, None, 0.0, 0.5, 3_600.0, -299.0, AT_BIRTH, AT_BIRTH)
 
 hows = st.builds(
     How,

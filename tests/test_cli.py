@@ -303,8 +303,10 @@ def test_a_written_journal_is_restored_equal(whence: Run, tmp_path: Path) -> Non
     assert json.loads(ran.stdout) == {"project": "first", "file": str(file), "bytes": file.stat().st_size}
     piped = whence("export", "journal", "-p", "first")
     assert (piped.returncode, piped.stdout) == (0, file.read_text())
-    wrong = whence("import", str(file), "--restore", "-p", "second")
-    assert wrong.returncode == 0, "the lines name their project, so they are repeats"
+    assert whence("import", str(file), "--restore").returncode == 0, "the lines name their project, so they are repeats"
+    assert whence("import", str(file), "--restore", "-p", "second").returncode == 1, "its hashes hold the first one"
+    assert whence("import", str(file), "-p", "second").returncode == 0
+    assert whence("verify", "-p", "second").returncode == 0
     again = file.read_text().replace('"claim"', '"observation"', 1)
     changed = whence("import", "-", "--restore", "--json", given=again)
     assert changed.returncode == 1

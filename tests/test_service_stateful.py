@@ -25,6 +25,7 @@ from model import CARRIES_DEPENDENCE, RELATIONS, TERMINAL, Model, NodeId, Outcom
 from strategies import (
     ACTORS,
     AGENT,
+    AT_BIRTH,
     EVIDENCE,
     HUMAN,
     IMPORTER,
@@ -179,7 +180,10 @@ class SideBySide(RuleBasedStateMachine):
             "actor": how.actor,
             "payload": {name: value for name, value in (payload or {}).items() if value is not None},
         }
-        if how.ago is not None:
+        born = max(((g, n["created_at"]) for (k, g), n in self.nodes[project].items() if k == key), default=None)
+        if how.ago == AT_BIRTH and born is not None:
+            line["time"] = born[1].isoformat()
+        elif how.ago not in (None, AT_BIRTH):
             line["time"] = self.instant(how.ago)
         if reason is not None:
             line["reason"] = reason
@@ -313,7 +317,8 @@ class SideBySide(RuleBasedStateMachine):
 
     @rule(project=projects, key=keys, claim=proposals, how=hows)
     def propose(self, project: str, key: str, claim: Claim, how: How) -> None:
-        start = how.ago or 0.0
+        start = 0.0 if how.ago in (None, AT_BIRTH) else how.ago
+        how = dataclasses.replace(how, ago=None if how.ago == AT_BIRTH else how.ago)
         if claim.until is not None and claim.until > (start if claim.since is None else claim.since):
             return  # an interval that ends before it starts has its own test
         payload: Record = {
@@ -406,8 +411,55 @@ class SideBySide(RuleBasedStateMachine):
     @rule(project=projects, key=keys, how=hows)
     def transfer(self, project: str, key: str, how: How) -> None:
         # The time is given, since two journals need not agree on the present.
-        how = dataclasses.replace(how, ago=how.ago or 0.0)
+        how = dataclasses.replace(how, ago=0.0 if how.ago is None else how.ago)
         self.say(project, "transferred", key, how, {"to_project": PROJECTS[project == "P"]})
+
+    # What is said by chance seldom meets where the rules are hard. These aim.
+
+    def newest(self, project: str) -> dict[str, Record]:
+        return {key: node for (key, _), node in sorted(self.nodes[project].items())}
+
+    def live_edges(self, project: str, *relations: str) -> list[tuple[NodeId, str, NodeId]]:
+        edges = sorted(self.model.edges(project).items())
+        return [edge_id for edge_id, edge in edges if edge["until"] is None and edge_id[1] in relations]
+
+    @rule(project=projects, number=st.integers(0, 50), how=hows)
+    def retire_what_others_rest_on(self, project: str, number: int, how: How) -> None:
+        nodes, edges = self.newest(project), self.live_edges(project, *CARRIES_DEPENDENCE)
+        far = [end[0] for _, _, end in edges if nodes[end[0]]["generation"] == end[1]]
+        if far:
+            self.say(project, "invalidated", far[number % len(far)], how, reason="it was never so")
+
+    @rule(project=projects, number=st.integers(0, 50), what=st.sampled_from(("evidence", "unlink", "unlink")), how=hows)
+    def settle_what_is_at_risk(self, project: str, number: int, what: str, how: How) -> None:
+        nodes, edges = self.newest(project), self.live_edges(project, *CARRIES_DEPENDENCE)
+        risky = [key for key, node in nodes.items() if node["at_risk"]]
+        if not risky:
+            return
+        key = risky[number % len(risky)]
+        near = [edge for edge in edges if edge[0] == (key, nodes[key]["generation"])]
+        if what == "evidence" or not near:
+            self.say(project, "confirmed", key, how, {"evidence": [EVIDENCE["plain"]]})
+        else:
+            _, relation, far = near[number % len(near)]
+            self.say(project, "unlinked", key, how, {"relation": relation, "to": far[0]})
+
+    @rule(project=projects, number=st.integers(0, 50), relation=st.sampled_from(CARRIES_DEPENDENCE), how=hows)
+    def rest_on_what_is_in_doubt(self, project: str, number: int, relation: str, how: How) -> None:
+        nodes = self.newest(project)
+        doubtful = [key for key, node in nodes.items() if node["at_risk"] or node["state"] in TERMINAL]
+        if doubtful:
+            near, far = KEYS[number % len(KEYS)], doubtful[number % len(doubtful)]
+            self.say(project, "linked", near, how, {"relation": relation, "to": far})
+
+    @rule(project=projects, number=st.integers(0, 50), turned=st.booleans(), how=hows)
+    def state_an_edge_once_more(self, project: str, number: int, turned: bool, how: How) -> None:  # noqa: FBT001
+        """To what is now the newest of the key; or the other way round, which may close a ring."""
+        edges = sorted(self.model.edges(project))
+        near, relation, far = edges[number % len(edges)] if edges else (("a", 1), "supports", ("b", 1))
+        if turned and relation == "supersedes":
+            near, far = far, near
+        self.say(project, "linked", near[0], how, {"relation": relation, "to": far[0]})
 
     @rule(count=st.integers(2, 5))
     def say_the_next_together(self, count: int) -> None:
@@ -685,7 +737,7 @@ class OnNeo4j(SideBySide):
         instant = recorded[-1 - back % len(recorded)] + timedelta(microseconds=nudge)
         self.wait(self.compare_past(project, instant))
 
-    async def compare_past(self, project: str, instant: datetime) -> None:
+    async def compare_past(self, project: str, instant: datetime, keys: Sequence[str] = KEYS) -> None:
         expected = self.model.nodes(project, instant)
         edges = {e: edge for e, edge in self.model.edges(project, instant).items() if edge["until"] is None}
         at = await self.service.position(project, instant)
@@ -704,7 +756,7 @@ class OnNeo4j(SideBySide):
             {e: (edge["since"], edge["until"]) for e, edge in then.items()},
             {e: (edge["since"], edge["until"]) for e, edge in edges.items()},
         )
-        for key in KEYS:
+        for key in keys:
             row = await self.service.knowledge(project, key, as_of=instant)
             generation = max((g for k, g in expected if k == key), default=None)
             assert (None if row is None else row["generation"]) == generation
@@ -752,7 +804,8 @@ class OnNeo4j(SideBySide):
         project=projects,
         states=st.sampled_from((None, ("proposed",), ("confirmed", "challenged"), TERMINAL)),
         at_risk=st.sampled_from((None, True, False)),
-        ago=st.sampled_from((None, None, 0.0, 5.0, 3_600.0, 5_000.0, 2.0 * YEAR)),
+        bound=st.one_of(st.none(), st.integers(0, 30)),
+        nudge=st.sampled_from((0, 0, -1, 1)),
         prefix=st.sampled_from((None, None, "b", "")),
         first=st.sampled_from((1, 2, 1_000)),
     )
@@ -761,12 +814,17 @@ class OnNeo4j(SideBySide):
         project: str,
         states: tuple[str, ...] | None,
         at_risk: bool | None,  # noqa: FBT001 (drawn)
-        ago: float | None,
+        bound: int | None,
+        nudge: int,
         prefix: str | None,
         first: int,
     ) -> None:
         self.say_what_waits()
-        instant = None if ago is None else self.clock - timedelta(seconds=ago)
+        nodes = self.nodes[project].values()
+        bounds = sorted({node[name] for node in nodes for name in ("valid_from", "valid_to")} - {None})
+        instant = None
+        if bound is not None and bounds:
+            instant = bounds[bound % len(bounds)] + timedelta(microseconds=nudge)
         wanted = Filter(
             states=None if states is None else tuple(State(state) for state in states),
             at_risk=at_risk,
@@ -828,6 +886,9 @@ class OnNeo4j(SideBySide):
             same(_events_of(journal), _events_of(self.model.journal(project)))
             await self.verified(project)
             await self.comparing(project)
+            recorded = sorted({event["recorded_at"] for event in self.model.journal(project)})
+            for instant in recorded[:: max(1, len(recorded) // 5)]:
+                await self.compare_past(project, instant, KEYS[:1])
             stats = await self.service.stats(project)
             nodes = self.nodes[project].values()
             assert stats["nodes"] == len(nodes)
