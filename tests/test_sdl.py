@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from datasets import SHARED
 from graphql import (
     GraphQLEnumType,
     GraphQLInputObjectType,
@@ -21,7 +22,7 @@ from graphql.type import GraphQLArgument, GraphQLInputField
 from api.schema import build_schema as build_ours
 from api.schema import schema
 
-CONTRACT = Path("/work/shared/contract/schema.graphql")
+CONTRACT = SHARED.parent / "contract" / "schema.graphql"
 PRINTED = Path(__file__).parent.parent / "api" / "schema.graphql"
 
 # What later issues bring. Nothing else of the contract may be missing.
