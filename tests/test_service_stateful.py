@@ -65,7 +65,7 @@ T = TypeVar("T")
 RETIRES = ("corrected", "superseded", "invalidated", "disproved")
 MOVES = (*RETIRES, "confirmed", "challenged")
 
-IN_CI = settings(QUIET, max_examples=25, stateful_step_count=30, derandomize=True)
+IN_CI = settings(QUIET, max_examples=40, stateful_step_count=30, derandomize=True)
 LONG = settings(QUIET, max_examples=400, stateful_step_count=60)
 CORE_IN_CI = settings(QUIET, max_examples=300, stateful_step_count=50, derandomize=True)
 CORE_LONG = settings(QUIET, max_examples=10_000, stateful_step_count=80)
@@ -309,7 +309,8 @@ class SideBySide(RuleBasedStateMachine):
         how = How(HUMAN, 1.0, YEAR, None, None)
         for project, names in (("P", "abcde"), ("Q", "ab")):
             for key in names:
-                self.say(project, "proposed", key, how, {"proposition": "The gate is shut"})
+                evidence = [EVIDENCE["known 1"], EVIDENCE["plain"]] if key in "ce" else []
+                self.say(project, "proposed", key, how, {"proposition": "The gate is shut", "evidence": evidence})
         for project, (near, far) in (("P", "ba"), ("P", "cb"), ("P", "db"), ("P", "ed"), ("Q", "ba")):
             self.say(project, "linked", near, how, {"relation": "depends_on", "to": far})
         self.say_what_waits()
@@ -456,8 +457,10 @@ class SideBySide(RuleBasedStateMachine):
     def state_an_edge_once_more(self, project: str, number: int, turned: bool, how: How) -> None:  # noqa: FBT001
         """To what is now the newest of the key; or the other way round, which may close a ring."""
         edges = sorted(self.model.edges(project))
-        near, relation, far = edges[number % len(edges)] if edges else (("a", 1), "supports", ("b", 1))
-        if turned and relation == "supersedes":
+        if turned:
+            edges = [edge_id for edge_id in edges if edge_id[1] == "supersedes"]
+        near, relation, far = edges[number % len(edges)] if edges else (("a", 1), "supersedes", ("b", 1))
+        if turned:
             near, far = far, near
         self.say(project, "linked", near[0], how, {"relation": relation, "to": far[0]})
 
@@ -718,9 +721,11 @@ class OnNeo4j(SideBySide):
 
     @rule(project=projects, key=st.sampled_from((*KEYS, NOBODY)))
     def ask_for_the_impact(self, project: str, key: str) -> None:
-        self.say_what_waits()
+        self.wait(self.compare_impact(project, key))
+
+    async def compare_impact(self, project: str, key: str) -> None:
         try:
-            found = self.wait(self.service.impact(project, key, 1_000))
+            found = await self.service.impact(project, key, 1_000)
         except KnowledgeError as refusal:
             assert refusal.code == "NOT_FOUND"
             assert key not in {k for k, _ in self.nodes[project]}
@@ -774,16 +779,22 @@ class OnNeo4j(SideBySide):
     ) -> None:
         recorded = [event["recorded_at"] for event in self.model.journal(project)]
         as_of = recorded[-1 - back % len(recorded)] if recorded and back is not None else None
-        walking = self.service.provenance(
-            project,
-            key,
-            direction=direction,
-            relations=[Relation(name) for name in wanted],
-            depth=depth,
-            as_of=as_of,
-        )
+        self.wait(self.compare_walk(project, key, direction, wanted, depth, as_of))
+
+    async def compare_walk(
+        self,
+        project: str,
+        key: str,
+        direction: Direction,
+        wanted: tuple[str, ...] = RELATIONS,
+        depth: int = 100,
+        as_of: datetime | None = None,
+    ) -> None:
+        relations = [Relation(name) for name in wanted]
         try:
-            found = self.wait(walking)
+            found = await self.service.provenance(
+                project, key, direction=direction, relations=relations, depth=depth, as_of=as_of
+            )
         except KnowledgeError as refusal:
             assert refusal.code == "NOT_FOUND"
             with pytest.raises(KeyError):
@@ -819,12 +830,25 @@ class OnNeo4j(SideBySide):
         prefix: str | None,
         first: int,
     ) -> None:
-        self.say_what_waits()
-        nodes = self.nodes[project].values()
-        bounds = sorted({node[name] for node in nodes for name in ("valid_from", "valid_to")} - {None})
-        instant = None
+        bounds, instant = self.bounds(project), None
         if bound is not None and bounds:
             instant = bounds[bound % len(bounds)] + timedelta(microseconds=nudge)
+        self.wait(self.compare_pages(project, first, instant, states, at_risk, prefix))
+
+    def bounds(self, project: str) -> list[datetime]:
+        """Where validity begins or ends."""
+        nodes = self.nodes[project].values()
+        return sorted({node[name] for node in nodes for name in ("valid_from", "valid_to")} - {None})
+
+    async def compare_pages(
+        self,
+        project: str,
+        first: int,
+        instant: datetime | None,
+        states: tuple[str, ...] | None = None,
+        at_risk: bool | None = None,  # noqa: FBT001 (as in Filter)
+        prefix: str | None = None,
+    ) -> None:
         wanted = Filter(
             states=None if states is None else tuple(State(state) for state in states),
             at_risk=at_risk,
@@ -844,7 +868,7 @@ class OnNeo4j(SideBySide):
         found: list[NodeId] = []
         more = True
         while more:
-            page = self.wait(self.service.page(project, wanted, first, found[-1] if found else None))
+            page = await self.service.page(project, wanted, first, found[-1] if found else None)
             found += [(row["key"], row["generation"]) for row in page.items]
             more = page.has_next
             assert len(page.items) == first or not more
@@ -886,9 +910,15 @@ class OnNeo4j(SideBySide):
             same(_events_of(journal), _events_of(self.model.journal(project)))
             await self.verified(project)
             await self.comparing(project)
+            for key in KEYS:
+                await self.compare_impact(project, key)
+                await self.compare_walk(project, key, "upstream")
+                await self.compare_walk(project, key, "downstream")
             recorded = sorted({event["recorded_at"] for event in self.model.journal(project)})
             for instant in recorded[:: max(1, len(recorded) // 5)]:
                 await self.compare_past(project, instant, KEYS[:1])
+            for instant in self.bounds(project)[-6:]:
+                await self.compare_pages(project, 1_000, instant)
             stats = await self.service.stats(project)
             nodes = self.nodes[project].values()
             assert stats["nodes"] == len(nodes)
