@@ -7,9 +7,15 @@ their own, and ``save()`` would overwrite what others write.
 
 from __future__ import annotations
 
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, LiteralString
 
 from neo4j import AsyncDriver
+from neo4j.exceptions import ClientError
 from neomodel import (
     ArrayProperty,
     AsyncRelationshipFrom,
@@ -141,36 +147,86 @@ class Event(AsyncStructuredNode):
 
 MODELS = (Project, Knowledge, Evidence, Event)
 _DECLARED_BY_NEOMODEL = "constraint_unique_Project_name"
-_SHOW: tuple[LiteralString, LiteralString] = (
-    "SHOW CONSTRAINTS YIELD name RETURN name",
-    "SHOW INDEXES YIELD name WHERE NOT name STARTS WITH 'index_' RETURN name",
-)
+_STATEMENT = re.compile(r"FOR \(\w+:(\w+)\) (?:REQUIRE|ON) \(([^)]*)\)( IS UNIQUE)?")
+_CONSTRAINTS: LiteralString = """
+SHOW CONSTRAINTS YIELD type, entityType, labelsOrTypes, properties
+WHERE entityType = 'NODE' AND type ENDS WITH 'UNIQUENESS'
+RETURN labelsOrTypes AS labels, properties
+"""
+_INDEXES: LiteralString = """
+SHOW INDEXES YIELD type, entityType, state, labelsOrTypes, properties
+WHERE entityType = 'NODE' AND type = 'RANGE' AND state = 'ONLINE'
+RETURN labelsOrTypes AS labels, properties
+"""
+_SHOW: tuple[tuple[str, LiteralString], ...] = (("UNIQUE", _CONSTRAINTS), ("RANGE", _INDEXES))
+_LOG = logging.getLogger("whence.schema")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a constraint or an index is, whatever its name.
+
+    Attributes:
+        type: ``UNIQUE`` for a constraint, ``RANGE`` for an index.
+        label: Of the nodes that it is for.
+        properties: In the order in which it sorts.
+    """
+
+    type: str
+    label: str
+    properties: tuple[str, ...]
 
 
 async def install(driver: AsyncDriver, database: str) -> None:
     """Create what is missing of constraints and indexes; a second run changes nothing and prints nothing.
 
     Raises:
-        UnavailableError: something is still missing afterwards.
+        UnavailableError: something is still missing afterwards, since another constraint or index has its name or
+            its properties, or the data are against it; the log says which.
     """
-    missing = await absent(driver, database)
-    if _DECLARED_BY_NEOMODEL in missing:
+    for name in sorted(await absent(driver, database)):
+        try:
+            await _create(driver, database, name)
+        except ClientError as error:
+            _LOG.warning("%s cannot be created: %s", name, error)
+    await driver.execute_query("CALL db.awaitIndexes(60)", database_=database)
+    if still := await absent(driver, database):
+        raise UnavailableError(
+            f"the database lacks {', '.join(sorted(still))}",
+            allowed="a database in which nothing else has these names or properties, or one of its own",
+        )
+
+
+async def _create(driver: AsyncDriver, database: str, name: str) -> None:
+    if name == _DECLARED_BY_NEOMODEL:
         config.get_config().database_name = database
         await adb.set_connection(driver=driver)
         await adb.install_labels(Project, quiet=True)
-    for name in queries.names():
-        if name.removeprefix("schema_") in missing:
-            await driver.execute_query(queries.load(name).text, database_=database)
-    await driver.execute_query("CALL db.awaitIndexes(60)", database_=database)
-    if still := await absent(driver, database):
-        raise UnavailableError(f"the database lacks {', '.join(sorted(still))}")
+    else:
+        await driver.execute_query(queries.load(f"schema_{name}").text, database_=database)
 
 
 async def absent(driver: AsyncDriver, database: str) -> frozenset[str]:
-    """Names of the constraints and indexes that the database should have and has not."""
-    declared = {name.removeprefix("schema_") for name in queries.names() if name.startswith("schema_")}
-    declared.add(_DECLARED_BY_NEOMODEL)
-    for statement in _SHOW:
+    """Names of the constraints and indexes that the database should have and has not, by what they are for.
+
+    One of the same definition counts under any name; one of our name with another definition does not.
+    """
+    found: set[Definition] = set()
+    for kind, statement in _SHOW:
         records, _, _ = await driver.execute_query(statement, database_=database)
-        declared -= {record["name"] for record in records}
-    return frozenset(declared)
+        found |= {Definition(kind, record["labels"][0], tuple(record["properties"])) for record in records}
+    return frozenset(name for name, definition in declared().items() if definition not in found)
+
+
+@cache
+def declared() -> Mapping[str, Definition]:
+    """Every constraint and index of ours by name."""
+    found = {_DECLARED_BY_NEOMODEL: Definition("UNIQUE", "Project", ("name",))}
+    for name in queries.names():
+        if name.startswith("schema_"):
+            statement = _STATEMENT.search(queries.load(name).text)
+            assert statement, f"cypher/{name}.cypher creates a constraint or an index of one label"
+            label, properties, unique = statement.groups()
+            names = tuple(part.partition(".")[2] for part in properties.split(", "))
+            found[name.removeprefix("schema_")] = Definition("UNIQUE" if unique else "RANGE", label, names)
+    return found

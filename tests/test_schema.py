@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import LiteralString
 
 import pytest
 from scenario import Database
 
 from graph import schema
+from graph.errors import UnavailableError
 from graph.store import Store
 
 # name, type, label, properties: all that is installed, and nothing else.
@@ -26,6 +28,7 @@ event_position                  RANGE       Event      project, seq
 event_recorded                  RANGE       Event      project, recorded_at, seq
 evidence_identity               RANGE       Evidence   project, key
 knowledge_identity              RANGE       Knowledge  project, key, generation
+knowledge_kind                  RANGE       Knowledge  project, kind, key, generation
 knowledge_state                 RANGE       Knowledge  project, state, key, generation
 """
 
@@ -102,3 +105,58 @@ def test_an_index_of_somebody_elses_is_left_alone(database: Database) -> None:
         assert ["not_ours", "RANGE", "Knowledge", "kind"] in indexes(database)
     finally:
         database.query("DROP INDEX not_ours IF EXISTS")
+
+
+@pytest.mark.parametrize(
+    ("name", "drop", "theirs", "instead"),
+    [
+        (
+            "knowledge_kind",
+            "DROP INDEX knowledge_kind",
+            "DROP INDEX knowledge_kind",
+            "CREATE INDEX knowledge_kind FOR (n:Knowledge) ON (n.project, n.key, n.kind, n.generation)",
+        ),
+        (
+            "knowledge_kind",
+            "DROP INDEX knowledge_kind",
+            "DROP INDEX knowledge_kind",
+            "CREATE TEXT INDEX knowledge_kind FOR (n:Knowledge) ON (n.kind)",
+        ),
+        (
+            "event_position",
+            "DROP CONSTRAINT event_position",
+            "DROP INDEX event_position",
+            "CREATE INDEX event_position FOR (e:Event) ON (e.project, e.seq)",
+        ),
+        (
+            "evidence_identity",
+            "DROP CONSTRAINT evidence_identity",
+            "DROP INDEX theirs",
+            "CREATE INDEX theirs FOR (e:Evidence) ON (e.project, e.key)",
+        ),
+    ],
+)
+def test_another_definition_in_the_place_of_ours_is_named_and_not_replaced(
+    database: Database, name: str, drop: LiteralString, theirs: LiteralString, instead: LiteralString
+) -> None:
+    database.query(drop)
+    database.query(instead)
+    try:
+        assert absent(database) == {name}
+        with pytest.raises(UnavailableError, match=f"lacks {name}"):
+            install(database)
+    finally:
+        database.query(theirs)
+        install(database)
+    test_what_is_installed_is_the_golden_list(database)
+
+
+def test_one_of_our_definition_counts_under_any_name(database: Database) -> None:
+    database.query("DROP INDEX event_recorded")
+    database.query("CREATE INDEX theirs FOR (e:Event) ON (e.project, e.recorded_at, e.seq)")
+    try:
+        install(database)
+        assert absent(database) == frozenset()
+    finally:
+        database.query("DROP INDEX theirs")
+        install(database)
