@@ -173,17 +173,24 @@ class Store:
             return attempt.answers
 
     async def _write(self, work: Callable[[AsyncManagedTransaction], Awaitable[T]], seconds: float) -> T:
-        """Run a write once more where the answer to its commit was lost: its event ids make that safe."""
-        for last_try in (False, True):
-            try:
-                return await self._managed(work, neo4j.WRITE_ACCESS, seconds)
-            except IncompleteCommit as error:
-                if last_try:
-                    raise InDoubtError(
-                        "the answer to the commit was lost",
-                        allowed="the same request with the same event id",
-                    ) from error
-        raise InternalError("unreachable")
+        """Run a write, and once more where the answer to its commit was lost: its event ids make that safe.
+
+        Both runs share the deadline. Whatever keeps the second one from an answer leaves the first in doubt.
+        """
+        clock = asyncio.get_running_loop().time
+        until = clock() + seconds
+        try:
+            return await self._managed(work, neo4j.WRITE_ACCESS, seconds)
+        except IncompleteCommit as error:
+            left, lost = until - clock(), error
+        try:
+            if left > 0:
+                return await self._managed(work, neo4j.WRITE_ACCESS, left)
+        except (IncompleteCommit, KnowledgeError) as error:
+            lost = error
+        raise InDoubtError(
+            "the answer to the commit was lost", allowed="the same request with the same event id"
+        ) from lost
 
     async def _managed(self, work: Callable[[AsyncManagedTransaction], Awaitable[T]], access: str, seconds: float) -> T:
         timed = neo4j.unit_of_work(timeout=seconds)(work)
