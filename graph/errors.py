@@ -94,6 +94,10 @@ class UnavailableError(KnowledgeError):
     code = "UNAVAILABLE"
 
 
+class TooSlowError(UnavailableError):
+    """The database did not answer in time; what was asked for may be the cause."""
+
+
 class InDoubtError(KnowledgeError):
     """The answer to a commit was lost: ask again with the same event id to learn what became of it."""
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from graph import audit, exchange, risk, schema
 from graph.commands import Command
 from graph.errors import KnowledgeError, LimitError, NotFoundError, UnavailableError, ValidationError
+from graph.group_commit import GroupCommit
 from graph.journal import Head
 from graph.knowledge import AGING, Kind, NodeId, Relation, State, checked_key, instant_text
 from graph.rows import Row, event_of
@@ -71,13 +72,10 @@ class Service:
     def __init__(self, store: Store, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.store = store
         self._clock = clock
+        self._appends = GroupCommit(store, clock)
 
     async def run(self, command: Command) -> Taken:
-        """Take one command.
-
-        Raises:
-            KnowledgeError: its refusal, or why it could not be taken; then nothing is left behind.
-        """
+        """Take one command; raises KnowledgeError: its refusal, or why it was not taken, or may not have been."""
         answer = (await self.run_many([command]))[0]
         if isinstance(answer, KnowledgeError):
             raise answer
@@ -85,7 +83,7 @@ class Service:
 
     async def run_many(self, commands: Sequence[Command]) -> list[Taken | KnowledgeError]:
         """Take commands in their order, in one transaction; each is answered or refused by itself."""
-        return await self.store.append(commands, self._clock())
+        return await self._appends.append(commands)
 
     async def projects(self) -> list[str]:
         """The names of all projects, sorted."""

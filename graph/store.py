@@ -1,4 +1,4 @@
-"""The database: the one place that holds the driver, and the one table from its errors to ours.
+"""The database: the one place that holds the driver.
 
 Writing goes one way: lock the heads of the projects concerned, load the slices that the commands touch, decide and fold
 one command after the other, write what changed, move the heads, commit. A batch is one transaction, in which a refused
@@ -7,43 +7,32 @@ command leaves nothing and does not hinder its neighbours.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
-import neo4j
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction
-from neo4j.exceptions import AuthError, ClientError, ConfigurationError, DriverError, IncompleteCommit, Neo4jError
+from neo4j.exceptions import AuthError, ConfigurationError, DriverError, Neo4jError
 
 from graph import lifecycle, projection, queries, schema
 from graph.batch import Batch, attach, flush, load, lock, mark, run, write
 from graph.commands import Command
-from graph.errors import (
-    InDoubtError,
-    InternalError,
-    KnowledgeError,
-    LimitError,
-    NotFoundError,
-    UnavailableError,
-    ValidationError,
-)
+from graph.errors import KnowledgeError, NotFoundError, UnavailableError, ValidationError
 from graph.journal import Event, Head
 from graph.knowledge import NodeId
 from graph.lifecycle import Decision
 from graph.rows import Row, event_of
 from graph.slices import Needs, Slice, gather, needs, projects
+from graph.transactions import Transactions, ours
 
 READ_SECONDS = 20.0  # an answer that takes longer is of no use to the caller who waits for it
 WRITE_SECONDS = 30.0  # the first write of a server that has just started plans a dozen statements on a busy machine
 BATCH_SECONDS = 120.0  # imports and rebuilds: a thousand events, or a large retirement, on a busy machine
 RETRY_SECONDS = 5.0  # the driver's own retries of deadlocks and lost leaders stay inside the deadline
-_SLACK_SECONDS = 1.0  # the server is given the deadline, the client this much more to hear of it
 _LOG = logging.getLogger("whence.store")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +59,14 @@ class _NothingTakenError(Exception):
 class Store:
     """A database that holds projects.
 
-    Made by ``Store.open``; closed by leaving its context. All sessions of a store share their bookmarks, so that what
-    it has written it reads, also from another member of a cluster.
+    Made by ``Store.open``; closed by leaving its context. What a store has written it reads, also from another member
+    of a cluster.
     """
 
     def __init__(self, driver: AsyncDriver, database: str) -> None:
         self.driver = driver
         self.database = database
-        self._bookmarks = AsyncGraphDatabase.bookmark_manager()
+        self._transactions = Transactions(driver, database)
 
     @classmethod
     @asynccontextmanager
@@ -93,7 +82,7 @@ class Store:
                 await driver.verify_connectivity()  # pyright: ignore[reportUnknownMemberType]
                 await schema.install(driver, database)
             except AuthError as error:
-                raise _unavailable(error) from error
+                raise ours(error) from error
             except (Neo4jError, DriverError) as error:
                 _LOG.debug("no database at %s: %s", uri, error)
                 raise UnavailableError(
@@ -123,7 +112,7 @@ class Store:
         async def work(tx: AsyncManagedTransaction) -> list[Row]:
             return await (await tx.run(query.text, params)).data()
 
-        return await self._managed(work, neo4j.READ_ACCESS, seconds)
+        return await self._transactions.read(work, seconds)
 
     async def stream(self, name: str, page: Callable[[Row | None], Mapping[str, Any]], size: int) -> AsyncIterator[Row]:
         """All rows of a paged read statement, one page in memory at a time.
@@ -163,56 +152,15 @@ class Store:
             For each command what became of it.
 
         Raises:
-            InDoubtError: the answer to the commit was lost and the database could not be asked again.
+            InDoubtError: the answer to the commit was lost and the database could not be asked again in time.
+            LimitError: they take more memory than the database grants one transaction; nothing was taken.
             UnavailableError: nothing was taken.
         """
         attempt = _Attempt(commands, now, restored)
         try:
-            return await self._write(attempt.run, seconds)
+            return await self._transactions.write_once(attempt.run, seconds)
         except _NothingTakenError:
             return attempt.answers
-
-    async def _write(self, work: Callable[[AsyncManagedTransaction], Awaitable[T]], seconds: float) -> T:
-        """Run a write, and once more where the answer to its commit was lost: its event ids make that safe.
-
-        Both runs share the deadline. Whatever keeps the second one from an answer leaves the first in doubt.
-        """
-        clock = asyncio.get_running_loop().time
-        until = clock() + seconds
-        try:
-            return await self._managed(work, neo4j.WRITE_ACCESS, seconds)
-        except IncompleteCommit as error:
-            left, lost = until - clock(), error
-        try:
-            if left > 0:
-                return await self._managed(work, neo4j.WRITE_ACCESS, left)
-        except (IncompleteCommit, KnowledgeError) as error:
-            lost = error
-        raise InDoubtError(
-            "the answer to the commit was lost", allowed="the same request with the same event id"
-        ) from lost
-
-    async def _managed(self, work: Callable[[AsyncManagedTransaction], Awaitable[T]], access: str, seconds: float) -> T:
-        timed = neo4j.unit_of_work(timeout=seconds)(work)
-        try:
-            async with asyncio.timeout(seconds + _SLACK_SECONDS):
-                async with self.driver.session(  # pyright: ignore[reportUnknownMemberType]
-                    database=self.database, default_access_mode=access, bookmark_manager=self._bookmarks
-                ) as session:
-                    if access == neo4j.READ_ACCESS:
-                        return await session.execute_read(timed)
-                    return await session.execute_write(timed)
-        except IncompleteCommit:
-            raise
-        except TimeoutError as error:
-            if access == neo4j.WRITE_ACCESS:
-                raise InDoubtError(
-                    f"the database did not answer within {seconds:.0f} s",
-                    allowed="the same request with the same event id",
-                ) from error
-            raise UnavailableError(f"the database did not answer within {seconds:.0f} s") from error
-        except (Neo4jError, DriverError) as error:
-            raise _ours(error) from error
 
     async def project_write(self, name: str, *, seconds: float = BATCH_SECONDS, **params: Any) -> list[Row]:
         """The rows of a write statement that is no event: dropping or marking a projection.
@@ -224,7 +172,7 @@ class Store:
         async def work(tx: AsyncManagedTransaction) -> list[Row]:
             return await (await tx.run(queries.load(name).text, params)).data()
 
-        return await self._managed(work, neo4j.WRITE_ACCESS, seconds)
+        return await self._transactions.write(work, seconds)
 
     async def peek(self, project: str, found: Sequence[Needs]) -> Slice:
         """The slice that commands would meet now; nothing is locked, so it may be old when it is used."""
@@ -236,7 +184,7 @@ class Store:
                 here.head = Head(heads[0]["seq"], heads[0]["hash"], datetime.fromisoformat(heads[0]["recorded_at"]))
             return here
 
-        return await self._managed(work, neo4j.READ_ACCESS, BATCH_SECONDS)
+        return await self._transactions.read(work, BATCH_SECONDS)
 
     async def marked(self, project: str) -> tuple[Head, frozenset[NodeId]]:
         """A project's head and the nodes that are at risk at that very position; writers wait for the moment it takes.
@@ -252,7 +200,7 @@ class Store:
             rows = await run(tx, "risk_marked", project=project)
             return head, frozenset((row["key"], row["generation"]) for row in rows)
 
-        return await self._managed(work, neo4j.WRITE_ACCESS, READ_SECONDS)
+        return await self._transactions.write(work, READ_SECONDS)
 
     async def replay(self, project: str, events: Sequence[Event]) -> None:
         """Fold events of a project's journal into its projection again, in one transaction."""
@@ -267,7 +215,7 @@ class Store:
             await flush(tx, batch)
             await attach(tx, batch)
 
-        await self._managed(work, neo4j.WRITE_ACCESS, BATCH_SECONDS)
+        await self._transactions.write(work, BATCH_SECONDS)
 
 
 class _Attempt:
@@ -385,22 +333,3 @@ def _driver(uri: str, username: str, password: str) -> AsyncDriver:
             field="NEO4J_URI",
             allowed="bolt://, bolt+s://, bolt+ssc://, neo4j://, neo4j+s:// or neo4j+ssc://, a host and a port",
         ) from error
-
-
-def _unavailable(error: Exception) -> UnavailableError:
-    if isinstance(error, AuthError):
-        return UnavailableError("the database refuses the credentials", field="NEO4J_PASSWORD")
-    return UnavailableError("the database cannot be had")
-
-
-def _ours(error: Neo4jError | DriverError) -> KnowledgeError:
-    """The one table from the driver's errors to ours; database text goes to the log only."""
-    _LOG.warning("database error %s: %s", getattr(error, "code", type(error).__name__), error)
-    code = getattr(error, "code", "") or ""
-    if "TransactionTimedOut" in code or "LockClient" in code:
-        return UnavailableError("the database did not answer in time")
-    if "MemoryPoolOutOfMemory" in code or "OutOfMemory" in code:
-        return LimitError("the request needs more memory than the database grants one", allowed="a smaller request")
-    if isinstance(error, ClientError) and not isinstance(error, AuthError):
-        return InternalError("the database refused a statement")
-    return _unavailable(error)

@@ -1,0 +1,173 @@
+"""Work in a transaction: its deadline, what of it is repeated, and what became of a commit whose answer was lost.
+
+The driver repeats what failed for a passing reason. Here stands what it must not repeat, and the one table from its
+errors to ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import neo4j
+from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction, AsyncSession
+from neo4j.exceptions import AuthError, ClientError, DriverError, IncompleteCommit, Neo4jError, TransientError
+
+from graph.errors import InDoubtError, InternalError, KnowledgeError, LimitError, TooSlowError, UnavailableError
+
+SLACK_SECONDS = 0.5  # the server is given the deadline, the client this much more to hear of it
+_PAUSE_SECONDS = 0.5  # between two questions after a lost commit: a server that restarts needs seconds
+_OUT_OF_MEMORY = ("MemoryPoolOutOfMemory", "OutOfMemory", "StackOverFlow")
+_OUT_OF_TIME = ("TransactionTimedOut", "LockClient", "LockAcquisitionTimeout", "BookmarkTimeout")
+_LOG = logging.getLogger("whence.store")
+T = TypeVar("T")
+Work = Callable[[AsyncManagedTransaction], Awaitable[T]]
+
+
+@dataclass(slots=True)
+class _Course:
+    """Whether the work of a transaction is done, so that only its commit can be under way."""
+
+    committing: bool = False
+
+
+class Transactions:
+    """Runs work on one database. All transactions share their bookmarks, so that what was written is read.
+
+    Args:
+        driver: Anything that behaves as the driver does; what may go wrong is what its sessions raise.
+        database: The database's name.
+    """
+
+    def __init__(self, driver: AsyncDriver, database: str) -> None:
+        self._driver = driver
+        self._database = database
+        self._bookmarks = AsyncGraphDatabase.bookmark_manager()
+
+    async def read(self, work: Work[T], seconds: float) -> T:
+        """What the work returns.
+
+        Args:
+            work: Repeatable.
+            seconds: The deadline.
+
+        Raises:
+            LimitError: it takes more memory than the database grants one transaction.
+            TooSlowError: the database did not answer in time.
+            UnavailableError: the database cannot be had.
+        """
+        return await self._run(work, neo4j.READ_ACCESS, seconds)
+
+    async def write(self, work: Work[T], seconds: float) -> T:
+        """What the work returns, once it is committed.
+
+        Raises:
+            InDoubtError: the answer to the commit was lost.
+            LimitError, TooSlowError, UnavailableError: as for ``read``; nothing was committed.
+        """
+        return await self._run(work, neo4j.WRITE_ACCESS, seconds)
+
+    async def write_once(self, work: Work[T], seconds: float) -> T:
+        """What the work returns, once it is committed; a lost commit is settled by running the work again.
+
+        Args:
+            work: Finds what an earlier run of it committed, and then changes nothing; it must first take a lock that
+                the lost transaction holds, so that it looks after that one has ended.
+            seconds: The deadline.
+
+        Raises:
+            InDoubtError: the answer to the commit was lost, and the database could not be asked in time.
+            LimitError, TooSlowError, UnavailableError: as for ``read``; nothing was committed.
+        """
+        clock = asyncio.get_running_loop().time
+        deadline, doubt = clock() + seconds, None
+        while True:
+            try:
+                return await self._run(work, neo4j.WRITE_ACCESS, deadline - clock())
+            except KnowledgeError as error:
+                if doubt is None and not isinstance(error, InDoubtError):
+                    raise
+                doubt = doubt or error
+                if clock() + _PAUSE_SECONDS >= deadline:
+                    raise doubt from error
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    def session(self, access: str) -> AsyncSession:
+        """A session of the driver with read or write access, which shares the bookmarks; the caller closes it."""
+        return self._driver.session(  # pyright: ignore[reportUnknownMemberType]
+            database=self._database, default_access_mode=access, bookmark_manager=self._bookmarks
+        )
+
+    async def _run(self, work: Work[T], access: str, seconds: float) -> T:
+        course = _Course()
+        bounded = neo4j.unit_of_work(timeout=max(seconds, SLACK_SECONDS))(_bounded(work, course))
+        try:
+            async with asyncio.timeout(max(seconds, SLACK_SECONDS) + SLACK_SECONDS):
+                async with self.session(access) as session:
+                    if access == neo4j.READ_ACCESS:
+                        return await session.execute_read(bounded)
+                    return await session.execute_write(bounded)
+        except TimeoutError as error:
+            if course.committing and access == neo4j.WRITE_ACCESS:
+                raise _in_doubt() from error
+            raise _too_slow() from error
+        except (Neo4jError, DriverError) as error:
+            if course.committing and access == neo4j.WRITE_ACCESS and _leaves_doubt(error):
+                _LOG.warning("commit in doubt, %s: %s", getattr(error, "code", type(error).__name__), error)
+                raise _in_doubt() from error
+            raise ours(error) from error
+
+
+def _bounded(work: Work[T], course: _Course) -> Work[T]:
+    """The work, in which errors that the driver would repeat in vain are ours already, so that it lets them pass."""
+
+    async def bounded(tx: AsyncManagedTransaction) -> T:
+        course.committing = False
+        try:
+            result = await work(tx)
+        except TransientError as error:
+            if _names(error, *_OUT_OF_MEMORY, *_OUT_OF_TIME):
+                raise ours(error) from error
+            raise
+        course.committing = True
+        return result
+
+    return bounded
+
+
+def _leaves_doubt(error: Neo4jError | DriverError) -> bool:
+    """Whether a commit that failed so may have happened: all but those that the server itself undid.
+
+    On a full disk the server reports a failed commit that is there after the restart.
+    """
+    return isinstance(error, IncompleteCommit) or not isinstance(error, ClientError | TransientError)
+
+
+def _names(error: Exception, *words: str) -> bool:
+    code = getattr(error, "code", None) or ""
+    return any(word in code for word in words)
+
+
+def ours(error: Neo4jError | DriverError) -> KnowledgeError:
+    """The one table from the driver's errors to ours; database text goes to the log only."""
+    _LOG.warning("database error %s: %s", getattr(error, "code", type(error).__name__), error)
+    if _names(error, *_OUT_OF_TIME):
+        return _too_slow()
+    if _names(error, *_OUT_OF_MEMORY):
+        return LimitError("the request needs more memory than the database grants one", allowed="a smaller request")
+    if isinstance(error, AuthError):
+        return UnavailableError("the database refuses the credentials", field="NEO4J_PASSWORD")
+    if isinstance(error, ClientError):
+        return InternalError("the database refused a statement")
+    return UnavailableError("the database cannot be had")
+
+
+def _too_slow() -> TooSlowError:
+    return TooSlowError("the database did not answer in time", allowed="the same request later, or a smaller one")
+
+
+def _in_doubt() -> InDoubtError:
+    return InDoubtError("the answer to the commit was lost", allowed="the same request with the same event id")
