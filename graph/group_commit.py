@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Protocol, cast
 
 from graph.commands import Command
@@ -210,18 +211,16 @@ class GroupCommit:
     def _start(self) -> None:
         self._woken = False
         while len(self._running) < TRANSACTIONS_MAX and (together := self._lines.take()):
-            task = asyncio.create_task(self._go(together))
+            task = asyncio.create_task(self._commit(together))
             self._running.add(task)
-            task.add_done_callback(self._running.discard)
+            task.add_done_callback(partial(self._over, together))
 
-    async def _go(self, together: list[Request]) -> None:
-        try:
-            await self._commit(together)
-        finally:
-            for request in together:
-                request.answer.cancel()  # one that is answered takes no notice
-            self._lines.free(together[0].projects)
-            self._wake()
+    def _over(self, together: list[Request], task: asyncio.Task[None]) -> None:
+        for request in together:
+            request.answer.cancel()  # one that is answered takes no notice
+        self._running.discard(task)
+        self._lines.free(together[0].projects)
+        self._wake()
 
     async def _commit(self, together: list[Request]) -> None:
         """Have requests taken and their callers answered: in one transaction, else each in its own."""
