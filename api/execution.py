@@ -30,6 +30,8 @@ from graphql import (
     GraphQLSchema,
     GraphQLSyntaxError,
     OperationDefinitionNode,
+    OperationType,
+    get_operation_ast,
     parse,
 )
 from strawberry.extensions import ParserCache, SchemaExtension, ValidationCache
@@ -39,12 +41,13 @@ from strawberry.types.execution import PreExecutionError
 from api.checks import FAULTS_MAX, RULES, Facts, oversized, variable_faults
 from api.limits import DEPTH_MAX, TOKENS_MAX, measure, refuse_long
 from api.loaders import REQUEST_ID, Context
-from graph.errors import InternalError, KnowledgeError, LimitError, UnavailableError, ValidationError
+from graph.errors import InDoubtError, InternalError, KnowledgeError, LimitError, UnavailableError, ValidationError
 
 REQUEST_SECONDS = 45.0  # several statements, each with a deadline of its own
 KEPT_TEXTS = 256  # parsed and checked documents that are kept
 KEPT_CHARS_MAX = 10_000  # longer texts are one-off, and keeping them would be keeping the caller's data
 
+_AGAIN = "the same request with the same eventId"
 _LOG = logging.getLogger("whence.api")
 _TOO_MUCH = ("nested too deeply", "Validation aborted")  # how graphql-core says that it gave up
 _OPERATION = re.compile(r"\b(?:query|mutation|subscription)\b")
@@ -214,12 +217,27 @@ def _refuse_unnamed(query: str) -> None:
         )
 
 
-def _too_slow() -> GraphQLError:
-    refusal = UnavailableError(
-        f"the answer was not there within {REQUEST_SECONDS:.0f} s",
-        allowed="a smaller request; a mutation with an eventId may be sent again",
-    )
+def _is_mutation(query: str, operation_name: str | None) -> bool:
+    try:
+        document = parse(query, max_tokens=TOKENS_MAX)
+    except GraphQLError:
+        return False
+    operation = get_operation_ast(document, operation_name)
+    return operation is not None and operation.operation is OperationType.MUTATION
+
+
+def _too_slow(*, mutation: bool) -> GraphQLError:
+    late = f"the answer was not there within {REQUEST_SECONDS:.0f} s"
+    refusal = InDoubtError(late, allowed=_AGAIN) if mutation else UnavailableError(late, allowed="a smaller request")
     return GraphQLError(refusal.message, original_error=refusal)
+
+
+def _behind_event(error: GraphQLError) -> GraphQLError:
+    """What fails below a mutation's field fails while its answer is read: the event stays taken."""
+    if not isinstance(error.original_error, UnavailableError) or len(error.path or ()) <= 1:
+        return error
+    refusal = InDoubtError("the answer could not be read after the event was taken", allowed=_AGAIN)
+    return GraphQLError(refusal.message, error.nodes, error.source, error.positions, error.path, refusal)
 
 
 class ServedSchema(strawberry.Schema):
@@ -238,11 +256,15 @@ class ServedSchema(strawberry.Schema):
             async with asyncio.timeout(REQUEST_SECONDS):
                 result = await super().execute(query, *args, **kwargs)
         except TimeoutError:
-            return ExecutionResult(data=None, errors=[told(_too_slow())])
+            slow = _too_slow(mutation=_is_mutation(query or "", kwargs.get("operation_name")))
+            return ExecutionResult(data=None, errors=[told(slow)])
         if not result.errors:
             return result
         # One branch that ran into a bound says it for all its siblings.
         del result.errors[FAULTS_MAX:]
+        lost = any(isinstance(error.original_error, UnavailableError) for error in result.errors)
+        if lost and _is_mutation(query or "", kwargs.get("operation_name")):
+            result.errors = [_behind_event(error) for error in result.errors]
         if result.data is None and not isinstance(result, PreExecutionError):
             variables: Mapping[str, Any] = kwargs.get("variable_values") or {}
             result.errors = self._coercion_errors(query, kwargs.get("operation_name"), variables) or result.errors
