@@ -7,7 +7,6 @@ from collections import deque
 from datetime import datetime
 from typing import Any
 
-from graph.audit import known
 from graph.errors import NotFoundError
 from graph.knowledge import NodeId, State, checked_key
 from graph.service import Moment, Service
@@ -161,7 +160,7 @@ async def verified(service: Service, project: str, saved_seq: int | None, saved_
         NotFoundError: no such project, and no saved head that says that there was one.
         ValidationError: half a saved head.
     """
-    if saved_seq is None and saved_hash is None and not await known(service.store, project):
+    if saved_seq is None and saved_hash is None:
         await require_project(service, project)
     answer = await service.verify(project, saved_seq, saved_hash)
     last = (await service.events_at(project, [answer["events"]])).get(answer["events"])

@@ -248,13 +248,13 @@ class _Routes:
         """200 when requests can be served, 503 with the cause when not; either within about a second."""
         try:
             async with asyncio.timeout(READY_SECONDS):
-                await self.service.ready()
+                rebuilding = await self.service.ready()
         except TimeoutError:
             cause = f"the database did not answer within {READY_SECONDS:g} s"
         except Exception as error:  # noqa: BLE001  whatever it is, the answer is no
             cause = facts_of(error).message
         else:
-            return _Answer({"status": "ready"})
+            return _Answer({"status": "ready"} | ({"rebuilding": rebuilding} if rebuilding else {}))
         return _Answer({"status": "unavailable", "cause": cause}, 503)
 
     async def export(self, request: Request) -> Response:

@@ -12,11 +12,12 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from api import presence
 from api.app import serve
@@ -26,7 +27,7 @@ from api.interrupt import ends_as_interrupt
 from api.presence import Presence
 from api.screen import Screen
 from api.settings import Settings
-from graph.embedded import Connection, EmbeddedNeo4j, Incident
+from graph.embedded import Connection, EmbeddedNeo4j
 from graph.embedded.secret import write_private
 from graph.errors import UnavailableError, ValidationError
 from graph.exchange import Terms, import_journal
@@ -57,20 +58,6 @@ class Wanted:
     ready_file: Path | None
 
 
-@dataclass(slots=True)
-class _Course:
-    """What happens while the service runs: who asked for its end, and whether its Neo4j is lost."""
-
-    signals: list[int] = field(default_factory=list[int])
-    lost: bool = False
-
-    def incident(self, incident: Incident) -> None:
-        """End the service when its Neo4j is given up; called in the watcher's thread."""
-        if incident.kind == "given_up":
-            self.lost = True
-            signal.raise_signal(signal.SIGTERM)
-
-
 def up(settings: Settings, wanted: Wanted, screen: Screen) -> int:
     """Run Neo4j (unless one is named) and the API until a signal ends it.
 
@@ -81,26 +68,21 @@ def up(settings: Settings, wanted: Wanted, screen: Screen) -> int:
         ValidationError: the ready file cannot be written.
         UnavailableError: the home or the address is in use, or the database cannot be had.
     """
-    course = _Course()
-    ends_as_interrupt(course.signals.append)
+    signals: list[int] = []
+    ends_as_interrupt(signals.append)
     try:
         with presence.held(settings.home, embedded=settings.neo4j_uri is None) as mine:
             _require_address(wanted)
             _require_ready_file(wanted.ready_file)
-            with _database(settings, course, screen) as connection, asyncio.Runner(loop_factory=_loop()) as runner:
+            with _database(settings, screen) as (connection, restart), asyncio.Runner(loop_factory=_loop()) as runner:
                 here = replace(mine, bolt=connection.uri, browser=connection.browser)
                 here.write(settings.home)
-                runner.run(_serve(settings, wanted, connection, here, screen))
+                runner.run(_serve(settings, wanted, connection, restart, here, screen))
                 screen.tell("Stopping.")
     except KeyboardInterrupt:
         pass
-    if course.lost:
-        raise UnavailableError(
-            "the embedded Neo4j ended again and again, and was given up",
-            allowed=f"what {settings.home / 'neo4j' / 'logs'} tells, and another start",
-        )
     screen.tell("Stopped.")
-    return 0 if signal.SIGTERM in course.signals else 130
+    return 0 if signal.SIGTERM in signals else 130
 
 
 def _require_address(wanted: Wanted) -> None:
@@ -134,16 +116,17 @@ def _require_ready_file(path: Path | None) -> None:
 
 
 @contextmanager
-def _database(settings: Settings, course: _Course, screen: Screen) -> Generator[Connection]:
+def _database(settings: Settings, screen: Screen) -> Generator[tuple[Connection, Callable[[], None] | None]]:
+    """The database, and how it is restarted if that is for us to do."""
     connection = named(settings)
     if connection is not None:
-        yield connection
+        yield connection, None
         return
     screen.tell(f"Starting Neo4j in {settings.home}; the first start fetches 121 MB and takes a minute or two.")
-    with EmbeddedNeo4j(settings.home, on_incident=course.incident) as server:
+    with EmbeddedNeo4j(settings.home) as server:
         connection = server.connection
         assert connection is not None, "a server that was started is connected"
-        yield connection
+        yield connection, server.restart
 
 
 def _loop() -> Callable[[], asyncio.AbstractEventLoop]:
@@ -154,26 +137,46 @@ def _loop() -> Callable[[], asyncio.AbstractEventLoop]:
     return uvloop.new_event_loop
 
 
-async def _serve(settings: Settings, wanted: Wanted, connection: Connection, mine: Presence, screen: Screen) -> None:
-    async with Store.open(connection.uri, connection.username, connection.password, connection.database) as store:
+async def _serve(
+    settings: Settings,
+    wanted: Wanted,
+    connection: Connection,
+    restart: Callable[[], None] | None,
+    mine: Presence,
+    screen: Screen,
+) -> None:
+    login = (connection.username, connection.password, connection.database)
+    async with Store.open(connection.uri, *login, connection.require_room) as store:
         if wanted.demo:
             await _demo(settings, store, screen)
+        service = Service(store)
         reached: asyncio.Future[tuple[str, int]] = asyncio.get_running_loop().create_future()
         serving = asyncio.ensure_future(
             serve(
-                Service(store),
+                service,
                 settings,
                 host=wanted.host,
                 port=wanted.port,
                 ready=lambda host, port: reached.set_result((host, port)),
             )
         )
-        async with _ended(serving):
+        async with _beside(service.readiness.watch(restart)), _ended(serving):
             await asyncio.wait((serving, reached), return_when=asyncio.FIRST_COMPLETED)
             if reached.done() and await _answers(*reached.result(), serving):
                 mine = replace(mine, url=_url(*reached.result()))
                 with _announced(mine, settings, wanted, screen):
                     await asyncio.shield(serving)
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
+    """Have work done meanwhile, and give it up at the end."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
 
 
 @asynccontextmanager

@@ -14,14 +14,17 @@ import json
 import os
 import pstats
 import random
+import signal
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import dataset
 import psutil
@@ -194,7 +197,7 @@ def _print(shape: Shape, names: Sequence[str], loads: dict[str, list[Load]]) -> 
         f"\n{shape.name} {shape.title}, {CLIENTS} clients; "
         f"wanted: {shape.peer_ratio_min} of peer, {BARE_RATIO_MIN} of bare"
     )
-    heads = ("req/s", "of peer", "of bare", "p50 ms", "p95 ms", "server us", "db us", "failed", "KB")
+    heads = ("req/s", "of peer", "of bare", "p50 ms", "p95 ms", "server us", "db us", "cpu/peer", "failed", "KB")
     print(f"{'':8}" + "".join(f"{head:>11}" for head in heads))
     for name in names:
         mine = loads[name]
@@ -205,6 +208,7 @@ def _print(shape: Shape, names: Sequence[str], loads: dict[str, list[Load]]) -> 
             f"{statistics.median(load.p95_ms for load in mine):.1f}",
             f"{statistics.median(load.server_us for load in mine):.0f}",
             f"{statistics.median(load.database_us for load in mine):.0f}",
+            _cpu_ratio(mine, loads.get("peer")),
             f"{sum(load.failed for load in mine)}",
             f"{statistics.median(load.kilobytes for load in mine):.1f}",
         ]
@@ -216,6 +220,14 @@ def _ratio(mine: Sequence[Load], base: Sequence[Load] | None) -> str:
     if base is None:
         return "-"
     return f"{statistics.median(a.rate / b.rate for a, b in zip(mine, base, strict=True)):.2f}"
+
+
+def _cpu_ratio(mine: Sequence[Load], base: Sequence[Load] | None) -> str:
+    """CPU a request, the server's and the database's, as a part of the peer's."""
+    if base is None:
+        return "-"
+    spent, theirs = (statistics.median(load.server_us + load.database_us for load in each) for each in (mine, base))
+    return f"{spent / theirs:.2f}"
 
 
 def profile(home: Path, shape: Shape, seconds: int) -> None:
@@ -270,8 +282,14 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _end(_signal: int, _frame: object) -> NoReturn:
+    """Leave by way of an exception, so that what was started is stopped."""
+    sys.exit(128 + signal.SIGTERM)
+
+
 def main() -> None:
     """Do what the command line says."""
+    signal.signal(signal.SIGTERM, _end)
     given = _arguments()
     home: Path = given.home.absolute()
     if given.does == "make":

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from graph import audit, exchange, rebuild, risk, schema
+from graph import audit, exchange, risk
 from graph.commands import Command
-from graph.errors import KnowledgeError, LimitError, NotFoundError, UnavailableError, ValidationError
+from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError
 from graph.group_commit import GroupCommit
 from graph.journal import Head
 from graph.knowledge import AGING, Kind, NodeId, Relation, State, checked_key, instant_text
+from graph.readiness import Readiness
 from graph.rows import Row, event_of
 from graph.store import Store, Taken
 
@@ -71,6 +72,7 @@ class Service:
 
     def __init__(self, store: Store, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.store = store
+        self.readiness = Readiness(store.driver, store.database, store.require_room)
         self._clock = clock
         self._appends = GroupCommit(store, clock)
 
@@ -391,9 +393,9 @@ class Service:
             raise ValidationError("a saved head is a position and a hash", field=field, allowed="both, or none")
         return await audit.verify(self.store, project, saved_seq, saved_hash)
 
-    async def rebuild(self, project: str, progress: rebuild.Progress = rebuild.unwatched) -> int:
-        """Put a project's projection right where it is not the fold of its journal; the number of events folded."""
-        return await rebuild.rebuild(self.store, project, progress)
+    async def rebuild(self, project: str, progress: Callable[[int, int], None] = lambda _done, _all: None) -> int:
+        """Drop a project's projection and fold its journal again; the number of events folded."""
+        return await audit.rebuild(self.store, project, progress)
 
     async def stats(self, project: str) -> Row:
         """How much of what a project holds.
@@ -433,15 +435,9 @@ class Service:
 
         return exchange.graphml_file(self.store, project, then)
 
-    async def ready(self) -> None:
-        """Return when requests can be served.
-
-        Raises:
-            UnavailableError: the database does not answer, or lacks a constraint; says which.
-        """
-        await self.store.read("project_list", seconds=1.0)
-        if missing := await schema.absent(self.store.driver, self.store.database):
-            raise UnavailableError(f"the database lacks {', '.join(sorted(missing))}")
+    async def ready(self) -> tuple[str, ...]:
+        """Return when requests can be served; as ``Readiness.require``."""
+        return await self.readiness.require()
 
     def _aged(self, node: Row) -> Row:
         return node | {"stale": _stale(node, self._clock())}

@@ -8,25 +8,24 @@ command leaves nothing and does not hinder its neighbours.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction
 from neo4j.exceptions import AuthError, ConfigurationError, DriverError, Neo4jError
 
 from graph import lifecycle, projection, queries, schema
-from graph.batch import Batch, load, lock, mark, run, write
+from graph.batch import Batch, attach, flush, load, lock, mark, run, write
 from graph.commands import Command
 from graph.errors import KnowledgeError, NotFoundError, UnavailableError, ValidationError
 from graph.journal import Event, Head
 from graph.knowledge import NodeId
 from graph.lifecycle import Decision
 from graph.rows import Row, event_of
-from graph.slices import Needs, Slice, gather, projects
+from graph.slices import Needs, Slice, gather, needs, projects
 from graph.transactions import Transactions, ours
 
 READ_SECONDS = 20.0  # an answer that takes longer is of no use to the caller who waits for it
@@ -34,9 +33,6 @@ WRITE_SECONDS = 30.0  # the first write of a server that has just started plans 
 BATCH_SECONDS = 120.0  # imports and rebuilds: a thousand events, or a large retirement, on a busy machine
 RETRY_SECONDS = 5.0  # the driver's own retries of deadlocks and lost leaders stay inside the deadline
 _LOG = logging.getLogger("whence.store")
-T = TypeVar("T")
-Run = Callable[..., Awaitable[list[Row]]]
-"""Runs a statement by its name, with its parameters by theirs, and gives its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +63,30 @@ class Store:
     of a cluster.
     """
 
-    def __init__(self, driver: AsyncDriver, database: str) -> None:
+    def __init__(self, driver: AsyncDriver, database: str, require_room: Callable[[], None] = lambda: None) -> None:
         self.driver = driver
         self.database = database
+        self.require_room = require_room
         self._transactions = Transactions(driver, database)
 
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, uri: str, username: str, password: str, database: str = "neo4j", *, install: bool = True
+        cls,
+        uri: str,
+        username: str,
+        password: str,
+        database: str = "neo4j",
+        require_room: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[Store]:
-        """Connect, install what the schema lacks (unless told not to), and close at the end.
+        """Connect, install what the schema lacks, and close at the end.
+
+        Args:
+            uri: The server's address, for the driver.
+            username: Who signs in.
+            password: With what.
+            database: The one that holds the projects.
+            require_room: Raises UnavailableError where there is no room for another append; called before each.
 
         Raises:
             ValidationError: the address is none that the driver knows.
@@ -86,8 +95,7 @@ class Store:
         async with _driver(uri, username, password) as driver:
             try:
                 await driver.verify_connectivity()  # pyright: ignore[reportUnknownMemberType]
-                if install:
-                    await schema.install(driver, database)
+                await schema.install(driver, database)
             except AuthError as error:
                 raise ours(error) from error
             except (Neo4jError, DriverError) as error:
@@ -97,7 +105,7 @@ class Store:
                     field="NEO4J_URI",
                     allowed="the address of a server that runs, and a database of it",
                 ) from error
-            yield cls(driver, database)
+            yield cls(driver, database, require_room)
 
     async def read(
         self, name: str, *, depth: int | None = None, seconds: float = READ_SECONDS, **params: Any
@@ -163,6 +171,7 @@ class Store:
             LimitError: they take more memory than the database grants one transaction; nothing was taken.
             UnavailableError: nothing was taken.
         """
+        self.require_room()
         attempt = _Attempt(commands, now, restored)
         try:
             return await self._transactions.write_once(attempt.run, seconds)
@@ -175,6 +184,7 @@ class Store:
         Raises:
             UnavailableError: the database cannot be had, or did not answer in time.
         """
+        self.require_room()
 
         async def work(tx: AsyncManagedTransaction) -> list[Row]:
             return await (await tx.run(queries.load(name).text, params)).data()
@@ -209,24 +219,21 @@ class Store:
 
         return await self._transactions.write(work, READ_SECONDS)
 
-    async def hold(self, project: str, work: Callable[[Run], Awaitable[T]], seconds: float = BATCH_SECONDS) -> T:
-        """Do some work in one transaction while the writers of a project wait, also one that is being rebuilt.
+    async def replay(self, project: str, events: Sequence[Event]) -> None:
+        """Fold events of a project's journal into its projection again, in one transaction."""
+        self.require_room()
 
-        Args:
-            project: One that has a head.
-            work: Given what runs a statement in the transaction; repeatable.
-            seconds: The deadline.
-
-        Raises:
-            UnavailableError: the database cannot be had.
-            InDoubtError: it did not answer in time.
-        """
-
-        async def held(tx: AsyncManagedTransaction) -> T:
+        async def work(tx: AsyncManagedTransaction) -> None:
             await lock(tx, project, rebuilding=True)
-            return await work(partial(run, tx))
+            batch = await load(tx, project, [needs(event) for event in events])
+            for event in events:
+                projection.evolve(batch.here, event)
+                await mark(tx, batch, event)
+            batch.events = list(events)
+            await flush(tx, batch)
+            await attach(tx, batch)
 
-        return await self._transactions.write_once(held, seconds)
+        await self._transactions.write(work, BATCH_SECONDS)
 
 
 class _Attempt:

@@ -9,6 +9,7 @@ from neo4j.exceptions import DriverError, Neo4jError
 
 from graph.embedded import proof
 from graph.embedded.profile import Ports
+from graph.embedded.room import require_room_for_appends
 from graph.embedded.secret import USERNAME, read_password
 from graph.embedded.state import Holder, read_state
 
@@ -24,6 +25,7 @@ class Connection:
         database: The one that holds knowledge.
         browser: Address of Neo4j Browser, if it is served.
         pid: The server, if it runs on this machine and is ours.
+        folder: Where such a server lives.
     """
 
     uri: str
@@ -32,16 +34,27 @@ class Connection:
     database: str = "neo4j"
     browser: str | None = None
     pid: int | None = None
+    folder: Path | None = None
+
+    def require_room(self) -> None:
+        """Find out whether there is room to append; for a server that is not ours, that is its owner's to watch.
+
+        Raises:
+            UnavailableError: the disk is below its floor.
+        """
+        if self.folder is not None:
+            require_room_for_appends(self.folder)
 
     def __repr__(self) -> str:
         """Everything but the password, since reports and logs print what they are given."""
         return f"Connection(uri={self.uri!r}, database={self.database!r}, browser={self.browser!r}, pid={self.pid})"
 
 
-def local(ports: Ports, password: str, pid: int) -> Connection:
-    """The connection to a server of ours on this machine."""
+def local(folder: Path, ports: Ports, password: str, pid: int) -> Connection:
+    """The connection to a server of ours on this machine, which lives in this folder."""
     browser = f"http://{proof.LOOPBACK}:{ports.http}/browser/" if ports.http else None
-    return Connection(f"bolt://{proof.LOOPBACK}:{ports.bolt}", USERNAME, password, browser=browser, pid=pid)
+    uri = f"bolt://{proof.LOOPBACK}:{ports.bolt}"
+    return Connection(uri, USERNAME, password, browser=browser, pid=pid, folder=folder)
 
 
 def running(home: Path) -> Connection | None:
@@ -58,7 +71,7 @@ def running(home: Path) -> Connection | None:
     server = state.java.find()
     if server is None or not proof.listens(server.pid, state.ports.bolt):
         return None
-    connection = local(state.ports, password, server.pid)
+    connection = local(folder, state.ports, password, server.pid)
     try:
         proof.within(proof.QUESTION_SECONDS_MAX, lambda: identity(connection))
     except (Neo4jError, DriverError, TimeoutError, OSError):

@@ -15,8 +15,9 @@ CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/
 OPENED = ("java.base/java.nio", "java.base/java.io", "java.base/sun.nio.ch", "java.base/java.util.concurrent")
 
 # Both servers answer on the loopback only, phone nobody, load no plug-in, read no file and call no address from a
-# query, and wait five seconds for a lock where the default is for ever. The two internal settings save ten seconds of
-# quiet at each stop; the blocklist is the one that Neo4j itself recommends for Community.
+# query, and wait five seconds for a lock where the default is for ever. A transaction that is still there after two
+# minutes is ended: a backstop, since every call of ours brings its own, shorter deadline. The two internal settings
+# save ten seconds of quiet at each stop; the blocklist is the one that Neo4j itself recommends for Community.
 SHARED = (
     ("server.default_listen_address", "127.0.0.1"),
     ("server.https.enabled", "false"),
@@ -24,6 +25,7 @@ SHARED = (
     ("client.allow_telemetry", "false"),
     ("db.logs.query.enabled", "OFF"),
     ("db.lock.acquisition.timeout", "5s"),
+    ("db.transaction.timeout", "120s"),
     ("dbms.security.procedures.allowlist", ""),
     ("dbms.security.allow_csv_import_from_file_urls", "false"),
     ("internal.dbms.cypher_ip_blocklist", "0.0.0.0/0,::/0"),
@@ -44,9 +46,13 @@ class Ports:
 class Profile:
     """How a server is started.
 
+    A server that runs out of memory ends at once, for its owner to restart it: half of one would go on and answer
+    nothing. To keep it from that, transactions are refused memory in time.
+
     Attributes:
         name: For logs and the state file.
         heap_mib: The most heap it may take.
+        transaction_mib: How much of it one transaction may take; all of them together may take twice as much.
         page_cache_mib: Memory for the store's pages, beside the heap.
         flags: Other flags for the JVM.
         settings: Settings of Neo4j, on top of the shared ones.
@@ -59,6 +65,7 @@ class Profile:
 
     name: str
     heap_mib: int
+    transaction_mib: int
     page_cache_mib: int
     flags: tuple[str, ...]
     settings: tuple[tuple[str, str], ...]
@@ -72,6 +79,7 @@ class Profile:
         """What belongs between `java` and the name of the class to run."""
         return [
             f"-Xmx{self.heap_mib}m",
+            "-XX:+ExitOnOutOfMemoryError",
             *self.flags,
             *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED),
             "-Dfile.encoding=UTF-8",
@@ -95,6 +103,8 @@ class Profile:
             ]
         own = [
             ("server.memory.pagecache.size", f"{self.page_cache_mib}M"),
+            ("db.memory.transaction.max", f"{self.transaction_mib}M"),
+            ("dbms.memory.transaction.total.max", f"{2 * self.transaction_mib}M"),
             ("dbms.security.auth_enabled", str(self.auth).lower()),
         ]
         lines = (f"{name}={value}" for name, value in (*SHARED, *listening, *own, *self.settings))
@@ -123,14 +133,13 @@ def serving(memory: int) -> Profile:
     return Profile(
         name="serve",
         heap_mib=heap,
+        transaction_mib=heap // 4,
         page_cache_mib=max(64, min(2048, memory // 8 // MIB)),
-        flags=("-XX:+UseG1GC", "-Xms256m", "-XX:+ExitOnOutOfMemoryError"),
+        flags=("-XX:+UseG1GC", "-Xms256m"),
         settings=(
             ("db.store.files.preallocate", "true"),
             ("db.tx_log.preallocate", "true"),
             ("db.tx_log.rotation.size", "64M"),
-            ("db.transaction.timeout", "120s"),  # a backstop; every call of ours brings its own, shorter one
-            ("db.memory.transaction.max", f"{heap // 4}M"),  # the default lets one query take all of the heap
         ),
         auth=True,
         browser=True,
@@ -145,6 +154,7 @@ SERVE = serving(memory_bytes())
 TEST = Profile(
     name="test",
     heap_mib=256,
+    transaction_mib=96,
     page_cache_mib=32,
     flags=("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms64m", "-Xss512k"),
     settings=(

@@ -9,11 +9,9 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import shutil
 import subprocess
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +28,7 @@ from graph.embedded.java import find_java
 from graph.embedded.locks import FileLock
 from graph.embedded.logs import LogSince
 from graph.embedded.profile import SERVE, Ports, Profile
+from graph.embedded.room import require_room_for_start
 from graph.embedded.secret import establish_password
 from graph.embedded.state import Holder, ServerState, forget_state, orphans
 from graph.errors import UnavailableError
@@ -37,12 +36,10 @@ from graph.errors import UnavailableError
 if TYPE_CHECKING:
     from rich.console import Console
 
-ROOM_BYTES_MIN = 200_000_000  # with less, the first full log file breaks the store, and a start hangs
 TRIES = 3  # a port that was free may be taken before the server binds it, and a class archive may be bad
 POLL_SECONDS = 0.1
-RESTARTS_MAX = 5  # within the window; a server that dies more often needs a person
-RESTART_WINDOW_SECONDS = 600.0
-BACKOFF_SECONDS_MAX = 10.0
+BACKOFF_SECONDS_MAX = 30.0  # between restarts that do not last; they go on for as long as the owner lives
+LASTING_SECONDS = 5.0  # a server that answered for so long was no failed restart, and is brought back at once
 
 log = logging.getLogger(__name__)
 
@@ -52,13 +49,13 @@ class Incident:
     """What the watcher has to tell.
 
     Attributes:
-        kind: `died` and `restarted` come in pairs; `failed` is a restart that did not succeed and will be tried
-            again; `given_up` is the last.
+        kind: `died` and `restarted` come in pairs; `failed` is a restart in between that did not succeed and will
+            be tried again.
         detail: The reason, as far as it is known; for people.
         connection: How to reach the server after `restarted`; the address and the password are as before.
     """
 
-    kind: Literal["died", "failed", "restarted", "given_up"]
+    kind: Literal["died", "failed", "restarted"]
     detail: str
     connection: Connection | None = None
 
@@ -157,10 +154,14 @@ class EmbeddedNeo4j:
         self._over.set()
 
     def restart(self) -> None:
-        """Kill the server, for the watcher to bring it back; for a store that refuses everything after a full disk."""
+        """Kill a server that answered once and does no more, for the watcher to bring it back.
+
+        Without effect on one that is starting, which has its own deadline. Nothing committed is lost; to ask it to
+        stop would be in vain after a full disk.
+        """
         with self._guard:
             child = self._child
-        if child is not None:
+        if child is not None and self._connection is not None:
             child.kill()
 
     def alive(self) -> bool:
@@ -169,7 +170,7 @@ class EmbeddedNeo4j:
         return self._connection is not None and child is not None and child.poll() is None
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the server is gone for good, stopped or given up; False if it is not after that time."""
+        """Wait until the server is stopped; False if it is not after that time."""
         return self._over.wait(seconds)
 
     def _start(self) -> Connection:
@@ -179,7 +180,7 @@ class EmbeddedNeo4j:
         try:
             self._stopping.clear()
             self._over.clear()
-            self._require_room()
+            require_room_for_start(self._home)
             for left in orphans(self._home):
                 log.warning("stopping a Neo4j that its owner left behind, pid %d", left.pid)
                 end(left, orderly=self._profile.durable)
@@ -211,15 +212,6 @@ class EmbeddedNeo4j:
             field="WHENCE_HOME",
             allowed="`whence down`, or another folder in WHENCE_HOME",
         )
-
-    def _require_room(self) -> None:
-        free = shutil.disk_usage(self._home).free
-        if free < ROOM_BYTES_MIN:
-            raise UnavailableError(
-                f"{self._home} has {free / 1e6:.0f} MB free; Neo4j breaks off when the disk is full",
-                field="WHENCE_HOME",
-                allowed=f"{ROOM_BYTES_MIN / 1e6:.0f} MB or more",
-            )
 
     def _prepare(self) -> None:
         self._java = find_java()
@@ -269,7 +261,7 @@ class EmbeddedNeo4j:
 
     def _await(self, child: subprocess.Popen[bytes], ports: Ports, told: LogSince) -> Connection:
         """Wait for the child to answer, and prove that it is ours; the driver's own waiting is bounded here."""
-        connection = local(ports, self._password, child.pid)
+        connection = local(self._home, ports, self._password, child.pid)
         deadline = time.monotonic() + self._profile.start_seconds_max
         while not self._answers(child, connection, ports):
             if self._stopping.is_set():
@@ -307,9 +299,9 @@ class EmbeddedNeo4j:
         return True
 
     def _watch(self) -> None:
-        begun: deque[float] = deque(maxlen=RESTARTS_MAX)
+        pause = 0.0
         while True:
-            child = self._child
+            child, begun = self._child, time.monotonic()
             assert child is not None
             code = child.wait()
             if self._stopping.is_set():
@@ -317,8 +309,8 @@ class EmbeddedNeo4j:
             self._connection = None
             self._blame_archive()
             self._tell(Incident("died", f"exit code {code}"))
-            if not self._bring_back(begun):
-                self._over.set()
+            pause = 0.0 if time.monotonic() - begun > LASTING_SECONDS else _longer(pause)
+            if not self._bring_back(pause):
                 return
 
     def _blame_archive(self) -> bool:
@@ -326,23 +318,17 @@ class EmbeddedNeo4j:
         code = self._child.returncode if self._child is not None else None
         return code is not None and crashed(code) and self._archive.discard()
 
-    def _bring_back(self, begun: deque[float]) -> bool:
-        """Restart on the same ports until it works; False when it was stopped or died too often."""
-        pause = 0.0
+    def _bring_back(self, pause: float) -> bool:
+        """Restart on the same ports until it works, after a pause of so many seconds; False when it was stopped."""
         while not self._stopping.wait(pause):
-            now = time.monotonic()
-            if len(begun) == begun.maxlen and now - begun[0] < RESTART_WINDOW_SECONDS:
-                self._tell(Incident("given_up", f"{RESTARTS_MAX} restarts in {RESTART_WINDOW_SECONDS:.0f} s"))
-                return False
             try:
-                self._require_room()  # waiting for room counts for nothing: a start without it would hang
-                begun.append(now)
+                require_room_for_start(self._home)
                 connection = self._launch(self._ports)
             except _StoppedError:
                 return False
             except (UnavailableError, OSError) as failure:
                 self._tell(Incident("failed", str(failure)))
-                pause = min(BACKOFF_SECONDS_MAX, 2 * pause or 1.0)
+                pause = _longer(pause)
             else:
                 self._tell(Incident("restarted", f"pid {connection.pid}", connection))
                 return True
@@ -356,3 +342,8 @@ class EmbeddedNeo4j:
                 self._on_incident(incident)
             except Exception:
                 log.exception("the listener for incidents failed")
+
+
+def _longer(pause: float) -> float:
+    """The pause before the next restart, when that after the last pause did not last."""
+    return min(BACKOFF_SECONDS_MAX, 2 * pause or 1.0)
