@@ -59,10 +59,17 @@ CALL (root) {
   WITH n, min(length(path)) AS distance
   ORDER BY distance, n.key, n.generation
   LIMIT 1000
-  RETURN collect(n) AS walked
+  RETURN collect(n) AS walked, collect(n {
+    .key, .proposition, .kind, .state, atRisk: n:AtRisk,
+    evidence: COLLECT {
+      MATCH (n)-[s:EVIDENCED_BY]->(e)
+      WITH s, e ORDER BY s.seq, e.key
+      RETURN e {.key, .type, .source, .hash}
+    }
+  }) AS nodes
 }
-WITH walked, [root] + walked AS kept
-CALL (kept) {
+CALL (root, walked) {
+  WITH [root] + walked AS kept
   UNWIND kept AS a
   MATCH (a)-[r:DEPENDS_ON|DERIVED_FROM]->(b)
   WHERE r.until IS NULL
@@ -71,18 +78,7 @@ CALL (kept) {
   RETURN collect(CASE WHEN inside THEN {from: {key: a.key}, relation: type(r), to: {key: b.key}} END) AS edges,
     count(CASE WHEN inside THEN null ELSE 1 END) > 0 AS truncated
 }
-RETURN {provenance: {
-  nodes: [n IN walked | n {
-    .key, .proposition, .kind, .state, atRisk: n:AtRisk,
-    evidence: COLLECT {
-      MATCH (n)-[s:EVIDENCED_BY]->(e)
-      WITH s, e ORDER BY s.seq, e.key
-      RETURN e {.key, .type, .source, .hash}
-    }
-  }],
-  edges: edges,
-  truncated: truncated
-}} AS data
+RETURN {provenance: {nodes: nodes, edges: edges, truncated: truncated}} AS data
 """
 
 LIST = """

@@ -230,10 +230,10 @@ def _cpu_ratio(mine: Sequence[Load], base: Sequence[Load] | None) -> str:
     return f"{spent / theirs:.2f}"
 
 
-def profile(home: Path, shape: Shape, seconds: int) -> None:
+def profile(home: Path, shape: Shape, seconds: int, url: str | None) -> None:
     """Print where Whence's process spends its time while one shape is asked."""
     subjects = Subjects.read(_subjects(home))
-    with servers.whence(home) as (_, database), tempfile.TemporaryDirectory() as folder:
+    with servers.whence(home, url) as (_, database), tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "bodies"
         file.write_text("\n".join(bodies(shape, "whence", subjects)) + "\n", "utf-8")
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -253,7 +253,7 @@ async def _profiled(database: Connection, settings: Settings, file: Path, second
         )
         command = _wrk(await reached, file, seconds)
         await _finished(command)
-        watch = cProfile.Profile()
+        watch = cProfile.Profile(time.thread_time)  # CPU, whatever else the machine does
         watch.enable()
         await _finished(command)
         watch.disable()
@@ -276,9 +276,9 @@ def _arguments() -> argparse.Namespace:
     for name in ("run", "profile"):
         parts[name].add_argument("--queries", default="Q1,Q2,Q3,Q4", help="which shapes; profile takes the first")
         parts[name].add_argument("--seconds", type=int, default=4, help="of one load")
+        parts[name].add_argument("--url", help="GraphQL address of a Whence that runs on this home already")
     parts["run"].add_argument("--rounds", type=int, default=5)
     parts["run"].add_argument("--servers", default=",".join(NAMES), help="which are loaded")
-    parts["run"].add_argument("--url", help="GraphQL address of a Whence that runs on this home already")
     return parser.parse_args()
 
 
@@ -297,7 +297,7 @@ def main() -> None:
         return
     shapes = [shape for shape in SHAPES if shape.name in given.queries.split(",")]
     if given.does == "profile":
-        profile(home, shapes[0], given.seconds)
+        profile(home, shapes[0], given.seconds, given.url)
         return
     names = [name for name in NAMES if name in given.servers.split(",")]
     print(f"load before the run: {os.getloadavg()[0]:.1f}")
