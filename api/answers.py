@@ -7,6 +7,7 @@ from collections import deque
 from datetime import datetime
 from typing import Any
 
+from graph.audit import known
 from graph.errors import NotFoundError
 from graph.knowledge import NodeId, State, checked_key
 from graph.service import Moment, Service
@@ -160,7 +161,7 @@ async def verified(service: Service, project: str, saved_seq: int | None, saved_
         NotFoundError: no such project, and no saved head that says that there was one.
         ValidationError: half a saved head.
     """
-    if saved_seq is None and saved_hash is None:
+    if saved_seq is None and saved_hash is None and not await known(service.store, project):
         await require_project(service, project)
     answer = await service.verify(project, saved_seq, saved_hash)
     last = (await service.events_at(project, [answer["events"]])).get(answer["events"])

@@ -9,7 +9,9 @@ A variable is named by the argument that it stands for, so that an error reads t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, cast
 
 from graphql import (
@@ -39,6 +41,7 @@ from graphql import (
     is_required_argument,
     is_required_input_field,
     specified_rules,
+    type_from_ast,
 )
 from graphql.execution.get_variable_signature import get_variable_signature
 from graphql.utilities.validate_input_value import (
@@ -48,22 +51,37 @@ from graphql.utilities.validate_input_value import (
 from graphql.validation import (
     FieldsOnCorrectTypeRule,
     KnownArgumentNamesRule,
+    OverlappingFieldsCanBeMergedRule,
     ProvidedRequiredArgumentsRule,
+    ValidationContext,
     ValuesOfCorrectTypeRule,
 )
 
 from graph.errors import KnowledgeError
 
+FAULTS_MAX = 50  # told of one document's variables; what lies behind them is more of the same
+COMPARISONS_MAX = 50_000  # of fields that may stand for one another: about 0.1 s
+ITEMS_MAX = 1_000  # in one list of an argument, as many as any rule of the service lets through
+_TOLD_CHARS_MAX = 500  # of a text in an error: much of it is the caller's own, and nobody reads on
+_NAMES_MAX = 100  # input fields that are looked at to name the one at fault; no input type has as many
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a caller is told of an error."""
+    """What a caller is told of an error; texts of any length are told in short."""
 
     code: str
     message: str
     field: str | None = None
     position: int | None = None
     allowed: str | None = None
+
+    def __post_init__(self) -> None:
+        """Cut what is too long to be told."""
+        for name in ("message", "field", "allowed"):
+            text: str | None = getattr(self, name)
+            if text is not None and len(text) > _TOLD_CHARS_MAX:
+                object.__setattr__(self, name, text[:_TOLD_CHARS_MAX] + " …")
 
     @property
     def extensions(self) -> dict[str, Any]:
@@ -133,8 +151,10 @@ def _names_at(value: object, path: Sequence[str | int]) -> list[str]:
         elif isinstance(value, list) and isinstance(step, int):
             value = cast("list[object]", value)[step]
     if isinstance(value, ObjectValueNode):
-        return [field.name.value for field in value.fields]
-    return [str(name) for name in cast("dict[object, object]", value)] if isinstance(value, dict) else []
+        return [field.name.value for field in value.fields[:_NAMES_MAX]]
+    if not isinstance(value, dict):
+        return []
+    return [str(name) for name in islice(cast("dict[object, object]", value), _NAMES_MAX)]
 
 
 class _ValuesAsExpected(ValuesOfCorrectTypeRule):
@@ -195,11 +215,24 @@ class _KnownFields(FieldsOnCorrectTypeRule):
         self.report_error(GraphQLError(facts.message, node, extensions=facts.extensions))
 
 
+class _Mergeable(OverlappingFieldsCanBeMergedRule):
+    """graphql-core's rule; it gives up after a bounded number of comparisons, and validation with it."""
+
+    def __init__(self, context: ValidationContext) -> None:
+        super().__init__(context)
+        self.rule_context.remaining_complexity_budget = COMPARISONS_MAX
+
+
+class _EnoughError(Exception):
+    """As many faults were found as are told."""
+
+
 _OURS: Mapping[type[ASTValidationRule], type[ASTValidationRule]] = {
     ValuesOfCorrectTypeRule: _ValuesAsExpected,
     ProvidedRequiredArgumentsRule: _RequiredArguments,
     KnownArgumentNamesRule: _KnownArguments,
     FieldsOnCorrectTypeRule: _KnownFields,
+    OverlappingFieldsCanBeMergedRule: _Mergeable,
 }
 RULES = tuple(_OURS.get(rule, rule) for rule in specified_rules)
 
@@ -207,7 +240,11 @@ RULES = tuple(_OURS.get(rule, rule) for rule in specified_rules)
 def variable_faults(
     schema: GraphQLSchema, document: DocumentNode, operation_name: str | None, values: Mapping[str, Any]
 ) -> list[GraphQLError]:
-    """What is wrong with the values of variables, each under the argument that the variable stands for."""
+    """What is wrong with the values of variables, each under the argument that the variable stands for.
+
+    Returns:
+        The first ``FAULTS_MAX`` faults, in the order of the variables.
+    """
     places = {name: place for node in document.definitions for name, place in _uses(node)}
     faults: list[GraphQLError] = []
     for operation in document.definitions:
@@ -222,7 +259,41 @@ def variable_faults(
             faults += _value_faults(
                 definition, signature.type, places.get(signature.name, f"${signature.name}"), values
             )
-    return faults
+    return faults[:FAULTS_MAX]
+
+
+def oversized(schema: GraphQLSchema, document: DocumentNode, values: Mapping[str, Any]) -> list[GraphQLError]:
+    """The first variable whose lists or objects are larger than any that is taken, before they are looked through."""
+    for node in document.definitions:
+        for definition in node.variable_definitions or () if isinstance(node, OperationDefinitionNode) else ():
+            name = definition.variable.name.value
+            if name in values and _is_oversized(values[name], type_from_ast(schema, definition.type)):
+                places = dict(_uses(node))
+                allowed = f"at most {ITEMS_MAX} items in a list, and the fields of the input's type in an object"
+                facts = Facts("LIMIT", "the value is too large", places.get(name, f"${name}"), None, allowed)
+                return [GraphQLError(facts.message, definition, extensions=facts.extensions)]
+    return []
+
+
+def _is_oversized(value: object, type_: Any) -> bool:
+    """Whether a list in the value has too many items, or an object too many fields; free JSON is not looked into."""
+    stack: list[tuple[object, Any]] = [(value, type_)]
+    while stack:
+        value, type_ = stack.pop()
+        type_ = type_.of_type if is_non_null_type(type_) else type_
+        if is_list_type(type_) and isinstance(value, list):
+            items = cast("list[object]", value)
+            if len(items) > ITEMS_MAX:
+                return True
+            stack.extend((item, type_.of_type) for item in items)
+        elif is_list_type(type_):
+            stack.append((value, type_.of_type))
+        elif is_input_object_type(type_) and isinstance(value, dict):
+            named = cast("dict[object, object]", value)
+            if len(named) > _NAMES_MAX:
+                return True
+            stack.extend((named[name], field.type) for name, field in type_.fields.items() if name in named)
+    return False
 
 
 def _value_faults(
@@ -236,8 +307,11 @@ def _value_faults(
     def on_error(error: GraphQLError, path: list[str | int]) -> None:
         facts = _fault(error, place, type_, path, values.get(name))
         faults.append(GraphQLError(facts.message, definition, extensions=facts.extensions))
+        if len(faults) >= FAULTS_MAX:
+            raise _EnoughError
 
-    validate_input_value(values.get(name), type_, on_error, True)  # noqa: FBT003  no suggestions
+    with suppress(_EnoughError):
+        validate_input_value(values.get(name), type_, on_error, True)  # noqa: FBT003  no suggestions
     return faults
 
 

@@ -249,32 +249,37 @@ def verify(
             bars.add_task(project)
             return await answers.verified(service, project, saved_seq, saved_hash)
 
-    answer = _ask(screen, _settings(), work)
+    answer = _ask(screen, _settings(), work, install=False)
     screen.answer(answer, lambda: report.verified(answer))
     return 0 if answer["ok"] else 1
 
 
 @app.command(epilog="Example: whence rebuild --project peps")
 def rebuild(*, project: Project = "default", machine: Json = False) -> None:
-    """Drop the graph of a project and make it again from its journal; events are refused meanwhile."""
+    """Put the graph of a project right wherever it is not what its journal makes; reads go on.
+
+    Events are refused only where something is wrong, until it is right again. What is right is left alone.
+    """
     import asyncio  # noqa: PLC0415
 
     from api.answers import require_project  # noqa: PLC0415
+    from api.course import rebuilding  # noqa: PLC0415
+    from graph.audit import known  # noqa: PLC0415
 
     screen = Screen(machine=machine)
 
     async def work(service: Service) -> int:
-        await require_project(service, project)
-        with screen.progress("Folding the journal", "{task.completed:,} of {task.total:,}") as bars:
-            bar = bars.add_task("", total=0)
+        if not await known(service.store, project):
+            await require_project(service, project)
+        with rebuilding(screen) as progress:
             try:
-                return await service.rebuild(project, lambda done, all_: bars.update(bar, completed=done, total=all_))
+                return await service.rebuild(project, progress)
             except asyncio.CancelledError:
-                screen.tell(f"Interrupted: {project} takes no events until `whence rebuild` has run to its end.")
+                screen.tell(f"Interrupted: `whence rebuild` goes on; {project} may take no events until it has.")
                 raise
 
-    folded = {"project": project, "events": _ask(screen, _settings(), work)}
-    screen.answer(folded, lambda: [f"made again from {folded['events']:,} events"])
+    folded = {"project": project, "events": _ask(screen, _settings(), work, install=False)}
+    screen.answer(folded, lambda: [f"right, as its {folded['events']:,} events make it"])
 
 
 @app.command(epilog="Example: whence stats --project peps")
@@ -348,8 +353,8 @@ def trace(
     screen.answer(walk, lambda: report.traced(walk, direction))
 
 
-def _ask(screen: Screen, settings: Settings, work: Callable[[Service], Awaitable[T]]) -> T:
-    """Do some work with the service, on the database that is to be had."""
+def _ask(screen: Screen, settings: Settings, work: Callable[[Service], Awaitable[T]], *, install: bool = True) -> T:
+    """Do some work with the service, on the database that is to be had; its schema is installed unless told not to."""
     import asyncio  # noqa: PLC0415
 
     from api.connect import database  # noqa: PLC0415
@@ -359,8 +364,8 @@ def _ask(screen: Screen, settings: Settings, work: Callable[[Service], Awaitable
     with database(settings, screen.tell) as found, asyncio.Runner() as runner:
 
         async def asked() -> T:
-            login = (found.username, found.password, found.database)
-            async with Store.open(found.uri, *login, found.require_room) as store:
+            login = (found.uri, found.username, found.password, found.database)
+            async with Store.open(*login, found.require_room, install=install) as store:
                 return await work(Service(store))
 
         return runner.run(asked())

@@ -1,4 +1,4 @@
-"""How far an import is, for the person who waits for it and for the one who interrupts it."""
+"""How far an import or a rebuild is, for the person who waits for it and for the one who interrupts it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 from api.screen import Screen
 
-_PHASES = {"trying": "Trying every line", "taking": "Taking the events"}
+_PHASES = {
+    "trying": "Trying every line",
+    "taking": "Taking the events",
+    "folding": "Folding the journal",
+    "comparing": "Comparing the graph with it",
+    "mending": "Putting right",
+}
 
 
 class Course:
@@ -60,3 +66,21 @@ def watched(screen: Screen, total: int, measure: Callable[[int], int]) -> Genera
         except (asyncio.CancelledError, KeyboardInterrupt):
             screen.tell(course.interrupted())
             raise
+
+
+@contextmanager
+def rebuilding(screen: Screen) -> Generator[Callable[[str, int, int | None], None]]:
+    """Show bars while a projection is put right: one for each phase.
+
+    Args:
+        screen: Where.
+    """
+    with screen.progress(TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()) as bars:
+        known: dict[str, TaskID] = {}
+
+        def told(phase: str, done: int, total: int | None) -> None:
+            if phase not in known:
+                known[phase] = bars.add_task(_PHASES[phase], total=total)
+            bars.update(known[phase], completed=done, total=total, description=f"{_PHASES[phase]} ({done:,})")
+
+        yield told

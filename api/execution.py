@@ -30,23 +30,26 @@ from graphql import (
     GraphQLSchema,
     GraphQLSyntaxError,
     OperationDefinitionNode,
+    OperationType,
+    get_operation_ast,
     parse,
 )
 from strawberry.extensions import ParserCache, SchemaExtension, ValidationCache
 from strawberry.types import ExecutionContext, ExecutionResult
 from strawberry.types.execution import PreExecutionError
 
-from api.checks import RULES, Facts, variable_faults
-from api.limits import TOKENS_MAX, measure
+from api.checks import FAULTS_MAX, RULES, Facts, oversized, variable_faults
+from api.limits import DEPTH_MAX, TOKENS_MAX, measure, refuse_long
 from api.loaders import REQUEST_ID, Context
-from graph.errors import InternalError, KnowledgeError, LimitError, UnavailableError, ValidationError
+from graph.errors import InDoubtError, InternalError, KnowledgeError, LimitError, UnavailableError, ValidationError
 
 REQUEST_SECONDS = 45.0  # several statements, each with a deadline of its own
-ERRORS_MAX = 50  # in one answer; what lies behind them is more of the same
 KEPT_TEXTS = 256  # parsed and checked documents that are kept
 KEPT_CHARS_MAX = 10_000  # longer texts are one-off, and keeping them would be keeping the caller's data
 
+_AGAIN = "the same request with the same eventId"
 _LOG = logging.getLogger("whence.api")
+_TOO_MUCH = ("nested too deeply", "Validation aborted")  # how graphql-core says that it gave up
 _OPERATION = re.compile(r"\b(?:query|mutation|subscription)\b")
 
 
@@ -79,10 +82,14 @@ class Checked(ValidationCache):
         context = self.execution_context
         context.validation_rules = RULES
         assert context.graphql_document is not None
+        schema, document, variables = _graphql_schema(context), context.graphql_document, context.variables or {}
         try:
-            measure(_graphql_schema(context), context.graphql_document, context.variables or {})
+            measure(schema, document, variables)
+            refused = oversized(schema, document, variables)
         except LimitError as error:
-            context.pre_execution_errors = [GraphQLError(error.message, original_error=error)]
+            refused = [GraphQLError(error.message, original_error=error)]
+        if refused:
+            context.pre_execution_errors = refused
             yield
             return
         if len(context.query or "") > KEPT_CHARS_MAX:
@@ -186,33 +193,51 @@ def _document_facts(error: GraphQLError) -> Facts:
     at = next(iter(error.positions or ()), None)
     if isinstance(error, GraphQLSyntaxError) and "tokens" in error.message:
         return Facts("LIMIT", "the document is too long", "query", at, f"at most {TOKENS_MAX} tokens")
+    if any(sign in error.message for sign in _TOO_MUCH):
+        allowed = f"at most {DEPTH_MAX} levels, and a field once in one place"
+        return Facts("LIMIT", "the document is too much to check", "query", at, allowed)
     return Facts("VALIDATION", error.message, "query", at)
 
 
-def _is_several(query: str) -> bool:
-    """True for a document of several operations; strawberry would run the first where none is named."""
+def _refuse_unnamed(query: str) -> None:
+    """Refuse a document of several operations; strawberry would run the first where none is named.
+
+    Raises:
+        ValidationError: there are several.
+    """
     if len(_OPERATION.findall(query)) <= 1:  # most documents hold one, and need no second parsing
-        return False
+        return
+    try:
+        document = parse(query, max_tokens=TOKENS_MAX)
+    except GraphQLError:
+        return
+    if sum(isinstance(node, OperationDefinitionNode) for node in document.definitions) > 1:
+        raise ValidationError(
+            "the document holds several operations", field="operationName", allowed="the name of one of them"
+        )
+
+
+def _is_mutation(query: str, operation_name: str | None) -> bool:
     try:
         document = parse(query, max_tokens=TOKENS_MAX)
     except GraphQLError:
         return False
-    return sum(isinstance(node, OperationDefinitionNode) for node in document.definitions) > 1
+    operation = get_operation_ast(document, operation_name)
+    return operation is not None and operation.operation is OperationType.MUTATION
 
 
-def _too_slow() -> GraphQLError:
-    refusal = UnavailableError(
-        f"the answer was not there within {REQUEST_SECONDS:.0f} s",
-        allowed="a smaller request; a mutation with an eventId may be sent again",
-    )
+def _too_slow(*, mutation: bool) -> GraphQLError:
+    late = f"the answer was not there within {REQUEST_SECONDS:.0f} s"
+    refusal = InDoubtError(late, allowed=_AGAIN) if mutation else UnavailableError(late, allowed="a smaller request")
     return GraphQLError(refusal.message, original_error=refusal)
 
 
-def _unnamed() -> GraphQLError:
-    refusal = ValidationError(
-        "the document holds several operations", field="operationName", allowed="the name of one of them"
-    )
-    return GraphQLError(refusal.message, original_error=refusal)
+def _behind_event(error: GraphQLError) -> GraphQLError:
+    """What fails below a mutation's field fails while its answer is read: the event stays taken."""
+    if not isinstance(error.original_error, UnavailableError) or len(error.path or ()) <= 1:
+        return error
+    refusal = InDoubtError("the answer could not be read after the event was taken", allowed=_AGAIN)
+    return GraphQLError(refusal.message, error.nodes, error.source, error.positions, error.path, refusal)
 
 
 class ServedSchema(strawberry.Schema):
@@ -220,17 +245,26 @@ class ServedSchema(strawberry.Schema):
 
     async def execute(self, query: str | None, *args: Any, **kwargs: Any) -> ExecutionResult:
         """Strawberry's ``execute``; the errors in its result are ``told``."""
-        if kwargs.get("operation_name") is None and _is_several(query or ""):
-            return PreExecutionError(data=None, errors=[told(_unnamed())])
+        try:
+            refuse_long(query or "")
+            if kwargs.get("operation_name") is None:
+                _refuse_unnamed(query or "")
+        except KnowledgeError as error:
+            refusal = GraphQLError(error.message, original_error=error)
+            return PreExecutionError(data=None, errors=[told(refusal)])
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 result = await super().execute(query, *args, **kwargs)
         except TimeoutError:
-            return ExecutionResult(data=None, errors=[told(_too_slow())])
+            slow = _too_slow(mutation=_is_mutation(query or "", kwargs.get("operation_name")))
+            return ExecutionResult(data=None, errors=[told(slow)])
         if not result.errors:
             return result
         # One branch that ran into a bound says it for all its siblings.
-        del result.errors[ERRORS_MAX:]
+        del result.errors[FAULTS_MAX:]
+        lost = any(isinstance(error.original_error, UnavailableError) for error in result.errors)
+        if lost and _is_mutation(query or "", kwargs.get("operation_name")):
+            result.errors = [_behind_event(error) for error in result.errors]
         if result.data is None and not isinstance(result, PreExecutionError):
             variables: Mapping[str, Any] = kwargs.get("variable_values") or {}
             result.errors = self._coercion_errors(query, kwargs.get("operation_name"), variables) or result.errors

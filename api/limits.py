@@ -22,8 +22,8 @@ from graphql import (
     GraphQLSchema,
     InlineFragmentNode,
     IntValueNode,
-    Node,
     OperationDefinitionNode,
+    SelectionNode,
     SelectionSetNode,
     VariableNode,
     get_named_type,
@@ -35,20 +35,34 @@ from graphql import (
 
 from graph.errors import LimitError
 
+CHARS_MAX = 100_000  # of a document: reading one takes 0.2 microseconds a character, and long values are variables
 TOKENS_MAX = 5_000  # a page of queries; parsing is linear, so this is about 50 ms at worst
 FIELDS_MAX = 1_000  # fields written in one document: checks compare fields of one name with each other
+ROOTS_MAX = 50  # fields of the operation itself: each is at least one statement of its own
 DEPTH_MAX = 15  # a page of nodes, the ends of their edges and the evidence of those ends have 9
 ALIASES_MAX = 100  # one root field many times over is a batch; larger ones are an import
+NAME_CHARS_MAX = 200  # a field's name in the answer stands there once for each object
+DIRECTIVES_MAX = 100  # each is looked up, checked and executed by itself
 OBJECTS_MAX = 1_000_000  # a walk and the events of its nodes, both by default size, stay below
 LIST_GUESS = 5  # how many items a list without `first` is taken to have
+INTROSPECTION_GUESS = 20  # and one that tells of the schema, whose lists are longer
 _DIGITS_MAX = 12  # more than any number that GraphQL's Int can be
 _PAGE_ARGUMENTS = ("first", "maxNodes")
+_INTROSPECTION = {"__schema": "__Schema", "__type": "__Type"}
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a selection is when its fragments are written out."""
+    """How large a selection is when its fragments are written out.
 
+    Attributes:
+        wide: Fields that stand directly in it.
+        depth: Levels below it.
+        aliases: Fields under another name, in all.
+        objects: Objects in the answer, by the sizes of its pages.
+    """
+
+    wide: int = 0
     depth: int = 0
     aliases: int = 0
     objects: int = 0
@@ -58,25 +72,32 @@ class _Scale:
     """Weighs one document in a single pass: each fragment once, however often it is spread.
 
     Unknown fields, unknown fragments and rings of fragments weigh nothing: validation refuses them later.
+
+    Attributes:
+        written: Fields in the text, fragments counted once.
+        directives: Directives in the text.
+        name_chars: Of the longest name that a field would have in the answer.
     """
 
     def __init__(self, schema: GraphQLSchema, document: DocumentNode, variables: Mapping[str, Any]) -> None:
         self.schema = schema
-        self.variables = variables
-        self.written = 0
+        self.variables = _defaults(document) | dict(variables)
+        self.written = self.directives = self.name_chars = 0
         self.fragments = {
             node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)
         }
         self.known: dict[str, Size] = {}
 
     def of(self, selections: SelectionSetNode | None, parent: object) -> Size:
-        depth = aliases = objects = 0
+        wide = depth = aliases = objects = 0
         for selection in selections.selections if selections else ():
+            self.directives += len(selection.directives or ())
             size = self._one(selection, parent)
-            depth, aliases, objects = max(depth, size.depth), aliases + size.aliases, objects + size.objects
-        return Size(depth, aliases, objects)
+            wide, depth = wide + size.wide, max(depth, size.depth)
+            aliases, objects = aliases + size.aliases, objects + size.objects
+        return Size(wide, depth, aliases, objects)
 
-    def _one(self, selection: Node, parent: object) -> Size:
+    def _one(self, selection: SelectionNode, parent: object) -> Size:
         if isinstance(selection, FieldNode):
             return self._field(selection, parent)
         if isinstance(selection, InlineFragmentNode):
@@ -97,12 +118,16 @@ class _Scale:
 
     def _field(self, node: FieldNode, parent: object) -> Size:
         self.written += 1
-        field = parent.fields.get(node.name.value) if is_object_type(parent) or is_interface_type(parent) else None
+        name, aliased = node.name.value, node.alias is not None
+        self.name_chars = max(self.name_chars, len((node.alias or node.name).value))
+        if name in _INTROSPECTION:
+            inner = self.of(node.selection_set, self.schema.type_map.get(_INTROSPECTION[name]))
+            # Its depth is left to a rule of graphql-core, which knows where it goes in circles.
+            return Size(1, 0, inner.aliases + aliased, 1 + inner.objects)
+        field = parent.fields.get(name) if is_object_type(parent) or is_interface_type(parent) else None
         inner = self.of(node.selection_set, get_named_type(field.type) if field else None)
-        if node.name.value.startswith("__"):
-            return Size()  # introspection: graphql-core has a rule of its own for its depth
         many = 0 if field is None or node.selection_set is None else self._many(node, field, parent)
-        return Size(1 + inner.depth, inner.aliases + (node.alias is not None), many * (1 + inner.objects))
+        return Size(1, 1 + inner.depth, inner.aliases + aliased, many * (1 + inner.objects))
 
     def _many(self, node: FieldNode, field: GraphQLField, parent: object) -> int:
         for name in _PAGE_ARGUMENTS:
@@ -111,8 +136,10 @@ class _Scale:
         of: Any = field.type
         of = of.of_type if is_non_null_type(of) else of
         # A page's own lists are as long as the page, and the field that gave the page has been multiplied.
-        paged = getattr(parent, "name", "").endswith("Connection") or getattr(parent, "name", "") == "Provenance"
-        return LIST_GUESS if is_list_type(of) and not paged else 1
+        within = getattr(parent, "name", "")
+        if not is_list_type(of) or within.endswith("Connection") or within == "Provenance":
+            return 1
+        return INTROSPECTION_GUESS if within.startswith("__") else LIST_GUESS
 
     def _asked(self, node: FieldNode, name: str, argument: GraphQLArgument) -> int:
         value: object = argument.default_value
@@ -123,6 +150,31 @@ class _Scale:
             elif given.name.value == name and isinstance(given.value, VariableNode):
                 value = self.variables.get(given.value.name.value, value)
         return max(value, 1) if isinstance(value, int) else 1
+
+
+def _defaults(document: DocumentNode) -> dict[str, Any]:
+    """What variables are where the caller leaves them out, for those that can be the size of a page."""
+    return {
+        definition.variable.name.value: int(definition.default_value.value)
+        for node in document.definitions
+        if isinstance(node, OperationDefinitionNode)
+        for definition in node.variable_definitions or ()
+        if isinstance(definition.default_value, IntValueNode) and len(definition.default_value.value) < _DIGITS_MAX
+    }
+
+
+def refuse_long(query: str) -> None:
+    """Refuse a text that is too long to be read.
+
+    Raises:
+        LimitError: with the bound.
+    """
+    if len(query) > CHARS_MAX:
+        raise LimitError(
+            "the document is too long",
+            field="query",
+            allowed=f"at most {CHARS_MAX} characters; values of any length may be variables",
+        )
 
 
 def measure(schema: GraphQLSchema, document: DocumentNode, variables: Mapping[str, Any]) -> None:
@@ -142,18 +194,20 @@ def measure(schema: GraphQLSchema, document: DocumentNode, variables: Mapping[st
         "mutation": schema.mutation_type,
         "subscription": schema.subscription_type,
     }
+    operations = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
     try:
-        sizes = [
-            scale.of(node.selection_set, roots[node.operation.value])
-            for node in document.definitions
-            if isinstance(node, OperationDefinitionNode)
-        ]
+        sizes = [scale.of(node.selection_set, roots[node.operation.value]) for node in operations]
         for name in scale.fragments:
             scale.fragment(name)  # those that nothing uses count as written
     except RecursionError:
         sizes = [Size(depth=DEPTH_MAX + 1)]
+    definitions = [*operations, *scale.fragments.values()]
+    scale.directives += sum(len(node.directives or ()) for node in definitions)
     bounds = (
         (scale.written, FIELDS_MAX, "fields written"),
+        (scale.name_chars, NAME_CHARS_MAX, "characters in a name"),
+        (scale.directives, DIRECTIVES_MAX, "directives"),
+        (max((size.wide for size in sizes), default=0), ROOTS_MAX, "fields of the operation itself"),
         (max((size.depth for size in sizes), default=0), DEPTH_MAX, "levels"),
         (sum(size.aliases for size in sizes), ALIASES_MAX, "aliases"),
         (sum(size.objects for size in sizes), OBJECTS_MAX, "objects, by the sizes of its pages"),

@@ -22,7 +22,10 @@ The modules, from the inside out:
 - ``batch``       one transaction's work in one project
 - ``store``       the database: transactions, deadlines, errors
 - ``scratch``     a projection on disk, beside the database
-- ``audit``       whether journal and projection are whole, and how to make them so
+- ``stored``      what of a thing in the database is not as its journal makes it
+- ``fold``        a journal, read in its order, checked and folded on a scratch
+- ``audit``       whether a journal and what is stored of its project are whole
+- ``rebuild``     puts right what is not
 - ``exchange``    journals and graphs as files
 - ``service``     the use cases that the API and the command offer
 """

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from graph import audit, lifecycle, projection
+from graph import fold, lifecycle, projection
 from graph.commands import Command, read_command, read_event
 from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError
 from graph.graphml import GraphHeader, document
@@ -260,7 +260,7 @@ async def journal_file(store: Store, project: str) -> AsyncIterator[bytes]:
     heads = await store.read("project_head", project=project)
     if not heads:
         raise NotFoundError(f"there is no project {project!r}", field="project", allowed="a known project")
-    async for batch in audit.batches(audit.events(store, project, heads[0]["seq"]), PAGE):
+    async for batch in fold.batches(fold.events(store, project, heads[0]["seq"]), PAGE):
         yield b"".join(canonical(event.line()).encode() + b"\n" for event in batch)
 
 

@@ -66,7 +66,7 @@ def labels_of(node: Node) -> list[str]:
 
 
 def node_of(project: str, raw: Row) -> Node:
-    """A node from the map that ``slice_load`` and ``export_nodes`` return."""
+    """A node from the map that ``slice_load`` returns."""
     confirmed_by = raw["confirmed_by"]
     return Node(
         project=project,
@@ -110,7 +110,7 @@ def edge_row(edge: Edge) -> Row:
 
 
 def edge_of(raw: Row) -> Edge:
-    """An edge from the map that ``slice_load`` and ``export_edges`` return."""
+    """An edge from the map that ``slice_load`` returns."""
     return Edge(
         source=(raw["from"][0], raw["from"][1]),
         relation=Relation(raw["relation"].lower()),
@@ -135,7 +135,7 @@ def evidence_row(evidence: Evidence) -> Row:
 
 
 def evidence_of(raw: Row) -> Evidence:
-    """Evidence from the map that ``slice_load`` and ``evidence_page`` return."""
+    """Evidence from the map that ``slice_load`` returns."""
     return Evidence(
         key=raw["key"],
         type=raw["type"],

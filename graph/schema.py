@@ -159,6 +159,7 @@ WHERE entityType = 'NODE' AND type = 'RANGE' AND state = 'ONLINE'
 RETURN labelsOrTypes AS labels, properties
 """
 _SHOW: tuple[tuple[str, LiteralString], ...] = (("UNIQUE", _CONSTRAINTS), ("RANGE", _INDEXES))
+_DROPS: tuple[LiteralString, ...] = ("DROP CONSTRAINT $name IF EXISTS", "DROP INDEX $name IF EXISTS")
 _LOG = logging.getLogger("whence.schema")
 
 
@@ -195,6 +196,18 @@ async def install(driver: AsyncDriver, database: str) -> None:
             f"the database lacks {', '.join(sorted(still))}",
             allowed="a database in which nothing else has these names or properties, or one of its own",
         )
+
+
+async def restore(driver: AsyncDriver, database: str) -> None:
+    """Drop what has the name of a constraint or index of ours and is another one, and install what is missing.
+
+    Raises:
+        UnavailableError: something is still missing afterwards.
+    """
+    for name in sorted(await absent(driver, database)):
+        for drop in _DROPS:
+            await driver.execute_query(drop, {"name": name}, database_=database)
+    await install(driver, database)
 
 
 async def _create(driver: AsyncDriver, database: str, name: str) -> None:

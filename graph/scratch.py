@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from graph.journal import Head
-from graph.knowledge import DEPENDENCE, Edge, EdgeId, Evidence, Node, NodeId, Relation
+from graph.knowledge import DEPENDENCE, Edge, Evidence, Node, NodeId, Relation
 from graph.slices import Needs, Slice
 
 T = TypeVar("T")
@@ -27,6 +27,9 @@ CREATE TABLE evidence (key TEXT PRIMARY KEY, evidence BLOB) WITHOUT ROWID;
 CREATE TABLE stands (key TEXT, generation INT, evidence TEXT, seq INT, PRIMARY KEY (key, generation, evidence))
   WITHOUT ROWID;
 CREATE TABLE event (event_id TEXT PRIMARY KEY, event BLOB) WITHOUT ROWID;
+CREATE TABLE mark (key TEXT, generation INT, seq INT, PRIMARY KEY (key, generation)) WITHOUT ROWID;
+CREATE TABLE seen_node (key TEXT, generation INT, PRIMARY KEY (key, generation)) WITHOUT ROWID;
+CREATE TABLE seen_evidence (key TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 
 
@@ -94,38 +97,67 @@ class Scratch:
         """All nodes, by key and generation."""
         return self._nodes("SELECT node FROM node ORDER BY key, generation")
 
-    def edge(self, edge_id: EdgeId) -> Edge | None:
-        """The edge, if there is one."""
-        (key, generation), relation, (to_key, to_generation) = edge_id
-        where = "key=? AND generation=? AND relation=? AND to_key=? AND to_generation=?"
-        found = self._values(
-            f"SELECT edge FROM edge WHERE {where}",  # noqa: S608 (no value is put into the text)
-            key,
-            generation,
-            relation.value,
-            to_key,
-            to_generation,
-        )
-        return next(found, None)
-
     def evidence(self, key: str) -> Evidence | None:
         """The evidence, if there is any of that key."""
         return next(self._values("SELECT evidence FROM evidence WHERE key=?", key), None)
 
-    def standing_on(self, node_id: NodeId) -> list[str]:
-        """Keys of the evidence that a node stands on, in the order of the events that said so."""
-        rows = self._db.execute(
-            "SELECT evidence FROM stands WHERE key=? AND generation=? ORDER BY seq, evidence", node_id
-        )
-        return [row[0] for row in rows]
+    def edges_from(self, node_id: NodeId) -> Iterator[Edge]:
+        """The edges that lead from a node, ended ones included."""
+        return self._values("SELECT edge FROM edge WHERE key=? AND generation=?", *node_id)
 
-    def counts(self) -> dict[str, int]:
-        """How many nodes, edges (ended ones included), pieces of evidence and events there are."""
-        tables = {"nodes": "node", "edges": "edge", "evidence": "evidence", "events": "event"}
-        return {
-            name: self._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 (fixed names)
-            for name, table in tables.items()
-        }
+    def standing_on(self, node_id: NodeId) -> list[tuple[str, int]]:
+        """Keys of the evidence that a node stands on, each with the position of the event that said so first."""
+        statement = "SELECT evidence, seq FROM stands WHERE key=? AND generation=? ORDER BY seq, evidence"
+        return self._db.execute(statement, node_id).fetchall()
+
+    def set_marks(self, marks: Mapping[NodeId, int]) -> None:
+        """Keep which nodes are at risk, each with the position of its mark."""
+        self._db.execute("DELETE FROM mark")
+        self._db.executemany("INSERT INTO mark VALUES (?,?,?)", ((*node, seq) for node, seq in marks.items()))
+
+    def marked(self, node_id: NodeId) -> int | None:
+        """The position of a node's mark, if it is at risk."""
+        row = self._db.execute("SELECT seq FROM mark WHERE key=? AND generation=?", node_id).fetchone()
+        return None if row is None else row[0]
+
+    def forget_seen(self) -> None:
+        """Begin to note anew what was seen."""
+        self._db.execute("DELETE FROM seen_node")
+        self._db.execute("DELETE FROM seen_evidence")
+
+    def see_nodes(self, ids: Iterable[NodeId]) -> None:
+        """Note that these nodes were seen."""
+        self._db.executemany("INSERT OR IGNORE INTO seen_node VALUES (?,?)", ids)
+
+    def see_evidence(self, keys: Iterable[str]) -> None:
+        """Note that this evidence was seen."""
+        self._db.executemany("INSERT OR IGNORE INTO seen_evidence VALUES (?)", ((key,) for key in keys))
+
+    def unseen_nodes(self, first: int) -> Iterator[list[NodeId]]:
+        """The nodes that were not seen, in lists of at most ``first``, by key and generation."""
+        statement = (
+            "SELECT key, generation FROM node AS n WHERE (key, generation) > (?, ?) AND NOT EXISTS"
+            " (SELECT 1 FROM seen_node AS s WHERE s.key=n.key AND s.generation=n.generation)"
+            " ORDER BY key, generation LIMIT ?"
+        )
+        last: NodeId = ("", 0)
+        while ids := self._db.execute(statement, (*last, first)).fetchall():
+            yield ids
+            last = ids[-1]
+
+    def unseen_evidence(self, first: int) -> Iterator[list[str]]:
+        """Keys of the evidence that was not seen, in lists of at most ``first``, in their order."""
+        statement = (
+            "SELECT key FROM evidence WHERE key > ? AND key NOT IN (SELECT key FROM seen_evidence) ORDER BY key LIMIT ?"
+        )
+        last = ""
+        while keys := [row[0] for row in self._db.execute(statement, (last, first))]:
+            yield keys
+            last = keys[-1]
+
+    def node_count(self) -> int:
+        """How many nodes there are."""
+        return self._db.execute("SELECT count(*) FROM node").fetchone()[0]
 
     def threats(self) -> Iterator[tuple[NodeId, int]]:
         """Live nodes that rest directly on a retired one, with the position of its retirement."""
@@ -192,7 +224,7 @@ class _Lazy(Mapping[NodeId, T]):
         return (node.id for node in self._scratch.nodes())
 
     def __len__(self) -> int:
-        return self._scratch.counts()["nodes"]
+        return self._scratch.node_count()
 
 
 class _Verified(_Lazy[int]):

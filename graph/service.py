@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from graph import audit, exchange, risk
+from graph import audit, exchange, rebuild, risk
 from graph.commands import Command
 from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError
 from graph.group_commit import GroupCommit
@@ -393,9 +393,9 @@ class Service:
             raise ValidationError("a saved head is a position and a hash", field=field, allowed="both, or none")
         return await audit.verify(self.store, project, saved_seq, saved_hash)
 
-    async def rebuild(self, project: str, progress: Callable[[int, int], None] = lambda _done, _all: None) -> int:
-        """Drop a project's projection and fold its journal again; the number of events folded."""
-        return await audit.rebuild(self.store, project, progress)
+    async def rebuild(self, project: str, progress: rebuild.Progress = rebuild.unwatched) -> int:
+        """Put a project's projection right where it is not the fold of its journal; the number of events folded."""
+        return await rebuild.rebuild(self.store, project, progress)
 
     async def stats(self, project: str) -> Row:
         """How much of what a project holds.

@@ -8,24 +8,25 @@ command leaves nothing and does not hinder its neighbours.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction
 from neo4j.exceptions import AuthError, ConfigurationError, DriverError, Neo4jError
 
 from graph import lifecycle, projection, queries, schema
-from graph.batch import Batch, attach, flush, load, lock, mark, run, write
+from graph.batch import Batch, load, lock, mark, run, write
 from graph.commands import Command
 from graph.errors import KnowledgeError, NotFoundError, UnavailableError, ValidationError
 from graph.journal import Event, Head
 from graph.knowledge import NodeId
 from graph.lifecycle import Decision
 from graph.rows import Row, event_of
-from graph.slices import Needs, Slice, gather, needs, projects
+from graph.slices import Needs, Slice, gather, projects
 from graph.transactions import Transactions, ours
 
 READ_SECONDS = 20.0  # an answer that takes longer is of no use to the caller who waits for it
@@ -33,6 +34,9 @@ WRITE_SECONDS = 30.0  # the first write of a server that has just started plans 
 BATCH_SECONDS = 120.0  # imports and rebuilds: a thousand events, or a large retirement, on a busy machine
 RETRY_SECONDS = 5.0  # the driver's own retries of deadlocks and lost leaders stay inside the deadline
 _LOG = logging.getLogger("whence.store")
+T = TypeVar("T")
+Run = Callable[..., Awaitable[list[Row]]]
+"""Runs a statement by its name, with its parameters by theirs, and gives its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,10 @@ class Store:
         password: str,
         database: str = "neo4j",
         require_room: Callable[[], None] = lambda: None,
+        *,
+        install: bool = True,
     ) -> AsyncGenerator[Store]:
-        """Connect, install what the schema lacks, and close at the end.
+        """Connect, install what the schema lacks (unless told not to), and close at the end.
 
         Args:
             uri: The server's address, for the driver.
@@ -87,6 +93,7 @@ class Store:
             password: With what.
             database: The one that holds the projects.
             require_room: Raises UnavailableError where there is no room for another append; called before each.
+            install: Whether what the schema lacks is installed.
 
         Raises:
             ValidationError: the address is none that the driver knows.
@@ -95,7 +102,8 @@ class Store:
         async with _driver(uri, username, password) as driver:
             try:
                 await driver.verify_connectivity()  # pyright: ignore[reportUnknownMemberType]
-                await schema.install(driver, database)
+                if install:
+                    await schema.install(driver, database)
             except AuthError as error:
                 raise ours(error) from error
             except (Neo4jError, DriverError) as error:
@@ -219,21 +227,25 @@ class Store:
 
         return await self._transactions.write(work, READ_SECONDS)
 
-    async def replay(self, project: str, events: Sequence[Event]) -> None:
-        """Fold events of a project's journal into its projection again, in one transaction."""
+    async def hold(self, project: str, work: Callable[[Run], Awaitable[T]], seconds: float = BATCH_SECONDS) -> T:
+        """Do some work in one transaction while the writers of a project wait, also one that is being rebuilt.
+
+        Args:
+            project: One that has a head.
+            work: Given what runs a statement in the transaction; repeatable.
+            seconds: The deadline.
+
+        Raises:
+            UnavailableError: the database cannot be had.
+            InDoubtError: it did not answer in time.
+        """
         self.require_room()
 
-        async def work(tx: AsyncManagedTransaction) -> None:
+        async def held(tx: AsyncManagedTransaction) -> T:
             await lock(tx, project, rebuilding=True)
-            batch = await load(tx, project, [needs(event) for event in events])
-            for event in events:
-                projection.evolve(batch.here, event)
-                await mark(tx, batch, event)
-            batch.events = list(events)
-            await flush(tx, batch)
-            await attach(tx, batch)
+            return await work(partial(run, tx))
 
-        await self._transactions.write(work, BATCH_SECONDS)
+        return await self._transactions.write_once(held, seconds)
 
 
 class _Attempt:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import neo4j
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction, AsyncSession
@@ -18,6 +18,7 @@ from neo4j.exceptions import AuthError, ClientError, DriverError, IncompleteComm
 
 from graph.errors import InDoubtError, InternalError, KnowledgeError, LimitError, TooSlowError, UnavailableError
 
+TRANSACTIONS_MAX = 64  # at once; more of them finish none sooner, and all have to fit into the driver's hundred
 SLACK_SECONDS = 0.5  # the server is given the deadline, the client this much more to hear of it
 _PAUSE_SECONDS = 0.5  # between two questions after a lost commit: a server that restarts needs seconds
 _OUT_OF_MEMORY = ("MemoryPoolOutOfMemory", "OutOfMemory", "StackOverFlow")
@@ -46,6 +47,8 @@ class Transactions:
         self._driver = driver
         self._database = database
         self._bookmarks = AsyncGraphDatabase.bookmark_manager()
+        self._free = asyncio.Semaphore(TRANSACTIONS_MAX)
+        self._under_way: set[asyncio.Future[Any]] = set()  # the event loop itself holds tasks weakly
 
     async def read(self, work: Work[T], seconds: float) -> T:
         """What the work returns.
@@ -102,6 +105,25 @@ class Transactions:
         )
 
     async def _run(self, work: Work[T], access: str, seconds: float) -> T:
+        """A transaction that, once begun, ends by itself and within its deadline, also when nobody waits for it.
+
+        Of the fields of a document that are read at once, one that is refused lets the others be cancelled. The driver
+        would then give up the connection, and the socket of one that was about to be opened would never be closed.
+        """
+        await self._free.acquire()
+        under_way = asyncio.ensure_future(self._transact(work, access, seconds))
+        self._under_way.add(under_way)
+        under_way.add_done_callback(self._ended)
+        return await asyncio.shield(under_way)
+
+    def _ended(self, transaction: asyncio.Future[Any]) -> None:
+        """Let go of a transaction; what it failed of was told to whoever waited for it, if anybody did."""
+        self._free.release()
+        self._under_way.discard(transaction)
+        if not transaction.cancelled():
+            transaction.exception()
+
+    async def _transact(self, work: Work[T], access: str, seconds: float) -> T:
         course = _Course()
         bounded = neo4j.unit_of_work(timeout=max(seconds, SLACK_SECONDS))(_bounded(work, course))
         try:

@@ -111,6 +111,8 @@ class Link:
         with contextlib.suppress(OSError, asyncio.CancelledError):
             await asyncio.gather(there, back)
         self._writers.difference_update(sides)
+        if self._down:
+            self.down()  # the others as well
 
     async def _there(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, lost: asyncio.Event) -> None:
         while data := await reader.read(CHUNK):

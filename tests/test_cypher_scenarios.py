@@ -34,7 +34,8 @@ def scenario(database: Database) -> Stage:
 
 
 def test_every_statement_has_a_scenario() -> None:
-    played = re.findall(r"\(\s*\"(\w+)\",", Path(__file__).read_text("utf-8"))
+    files = [path.read_text("utf-8") for path in Path(__file__).parent.glob("test_cypher_*.py")]
+    played = [found for text in files for found in re.findall(r"\(\s*\"(\w+)\",", text)]
     assert {name for name in queries.names() if queries.load(name).kind != "schema"} - set(played) == set()
 
 
@@ -366,27 +367,8 @@ def test_evidence_of_nodes_is_what_they_stood_on_by_then_in_the_order_it_came(sc
         )
 
 
-def test_a_projects_evidence_is_read_in_pages(scenario: Stage) -> None:
-    for after, first, keys in (("", 2, ["e1", "e2"]), ("e2", 2, ["e3"]), ("e3", 2, []), ("", 9, ["e1", "e2", "e3"])):
-        scenario(
-            given=EVIDENCED,
-            when=("evidence_page", {"after_key": after, "first": first}),
-            rows=[{"evidence": {"project": "p", "key": key}} for key in keys],
-        )
-
-
-def test_a_projects_evidence_is_counted_and_dropped_piece_by_piece(scenario: Stage) -> None:
+def test_a_projects_evidence_is_counted(scenario: Stage) -> None:
     scenario(given=EVIDENCED, when=("evidence_count", {}), rows=[{"evidence": 3}])
-    dropped = scenario(
-        given="""
-        CREATE (:Knowledge {key: 'a'})-[:EVIDENCED_BY]->(:Evidence {key: 'e1'}), (:Evidence {project: 'q', key: 'e1'})
-        """,
-        when=("evidence_drop", {"first": 1}),
-        rows=[{"dropped": 1}],
-        effects={"-nodes": 1, "-relationships": 1, "-labels": 1, "-properties": 3},
-    )
-    dropped.again(rows=[{"dropped": 0}], effects={})
-    dropped.then(("evidence_count", {}), rows=[{"evidence": 0}])
 
 
 # Nodes.
@@ -689,24 +671,6 @@ def test_nodes_are_counted_by_kind_and_state(scenario: Stage) -> None:
         )
     ]
     scenario(given=LISTED, when=("project_counts", {}), rows=rows)
-
-
-def test_nodes_are_dropped_piece_by_piece_with_all_that_hangs_on_them(scenario: Stage) -> None:
-    scenario(
-        given="""
-        CREATE (a:Knowledge {key: 'a'})-[:DEPENDS_ON]->(:Knowledge:Retired {project: 'q', key: 'a'}),
-          (a)<-[:ABOUT]-(:Event {seq: 1, event_id: 'e1'}), (a)-[:EVIDENCED_BY]->(:Evidence {key: 'e1'})
-        """,
-        when=("projection_drop", {"first": 10}),
-        rows=[{"dropped": 1}],
-        effects={"-nodes": 1, "-relationships": 3, "-labels": 1, "-properties": 6},
-    ).again(effects={}, rows=[{"dropped": 0}])
-    scenario(
-        given="UNWIND range(1, 5) AS i CREATE (:Knowledge {key: 'k' + i})",
-        when=("projection_drop", {"first": 3}),
-        rows=[{"dropped": 3}],
-        effects={"-nodes": 3, "-labels": 3, "-properties": 12},
-    ).again(effects={"-nodes": 2, "-labels": 2, "-properties": 8}, rows=[{"dropped": 2}])
 
 
 # Edges.
@@ -1665,7 +1629,6 @@ def test_a_node_carries_its_evidence_in_the_order_it_came(
     [
         ("evidence_named", {"keys": ["e1"]}),
         ("evidence_of", {"ids": [["a", 1]]}),
-        ("evidence_page", EVERYTHING),
         slice_of(evidence_keys=["e1"]),
     ],
     ids=lambda when: when[0],
