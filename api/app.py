@@ -19,7 +19,6 @@ from http import HTTPStatus
 from typing import Any, NoReturn, cast
 from urllib.parse import quote, unquote_to_bytes
 
-import orjson
 import uvicorn
 from cross_web import AsyncHTTPRequestAdapter, HTTPException
 from starlette.applications import Starlette
@@ -43,10 +42,13 @@ from strawberry.types import ExecutionResult
 from strawberry.types.execution import PreExecutionError
 
 from api.checks import Facts
-from api.execution import ServedSchema, facts_of
+from api.direct import Direct
+from api.execution import Plans, ServedSchema, facts_of
 from api.loaders import REQUEST_ID, Context
-from api.schema import schema as served
+from api.schema import build_schema
 from api.settings import Settings
+from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, SAFETY, encoded, prefers_graphql
+from graph.compiled import CompiledReads
 from graph.errors import (
     KnowledgeError,
     NotFoundError,
@@ -56,22 +58,11 @@ from graph.errors import (
 from graph.knowledge import checked_key
 from graph.service import Service
 
-BODY_BYTES_MAX = 1_048_576  # a hundred of the largest evidence records do not fit; those are artifacts
 READY_SECONDS = 1.0  # a database that takes longer is not ready
 DRAIN_SECONDS = 20  # what is being answered when the server is told to stop may take this long
-GRAPHQL_MEDIA = "application/graphql-response+json"
 _EXPORTS = {".graphml": "application/graphml+xml", ".jsonl": "application/x-ndjson"}
 _STATUS = {"VALIDATION": 400, "NOT_FOUND": 404, "LIMIT": 413, "UNAVAILABLE": 503}
 _LOG = logging.getLogger("whence.http")
-
-
-def encoded(value: object) -> bytes:
-    """JSON in UTF-8 of any value: integers of any size stand exactly, a lone surrogate becomes ``?``."""
-    try:
-        return orjson.dumps(value)
-    except TypeError:  # an integer beyond 64 bits, or a lone surrogate from a caller's own text
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text.encode(errors="replace")
 
 
 class _Answer(JSONResponse):
@@ -111,9 +102,10 @@ class GraphQLEndpoint(GraphQL[Context, None]):
     scripts from unpkg.com.
     """
 
-    def __init__(self, schema: ServedSchema, service: Service, settings: Settings) -> None:
+    def __init__(self, schema: ServedSchema, service: Service, reads: CompiledReads, settings: Settings) -> None:
         super().__init__(schema, subscription_protocols=(), multipart_uploads_enabled=False)
         self.service = service
+        self.reads = reads
         self.settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -139,12 +131,14 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         response: Response | WebSocket,  # noqa: ARG002
     ) -> Context:
         """What the resolvers of one request share."""
-        return Context.of(self.service, self.settings.actor)
+        return Context.of(self.service, self.reads, self.settings.actor)
 
     async def run(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         """Strawberry's answer, in the media type that the caller prefers."""
         response = cast(Response, await super().run(request, *args, **kwargs))
-        if response.headers.get("content-type") == "application/json" and _prefers_graphql(request):
+        if response.headers.get("content-type") == "application/json" and prefers_graphql(
+            request.headers.get("accept", "")
+        ):
             response.headers["content-type"] = f"{GRAPHQL_MEDIA}; charset=utf-8"
             if getattr(request.state, "refused", False):
                 response.status_code = 400
@@ -217,17 +211,6 @@ class GraphQLEndpoint(GraphQL[Context, None]):
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
-
-
-def _prefers_graphql(request: Request) -> bool:
-    """Whether the caller accepts GraphQL's own media type at least as much as plain JSON."""
-    weights: dict[str, float] = {}
-    for entry in request.headers.get("accept", "").lower().split(","):
-        media, *parameters = (part.strip() for part in entry.split(";"))
-        weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
-        weights[media] = float(weight) if re.fullmatch(r"[01](\.\d{0,3})?", weight) else 0.0
-    ours = weights.get(GRAPHQL_MEDIA, 0.0)
-    return ours > 0 and ours >= weights.get("application/json", 0.0)
 
 
 async def _health(_request: Request) -> Response:
@@ -334,9 +317,7 @@ class _Traced:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
-                headers["x-content-type-options"] = "nosniff"
-                headers["referrer-policy"] = "no-referrer"
-                headers["x-frame-options"] = "DENY"
+                headers.update(SAFETY)
                 headers["x-request-id"] = request_id
             await send(message)
 
@@ -359,19 +340,19 @@ async def _failed(_request: Request, error: Exception) -> Response:
     return _refusal(facts_of(error))
 
 
-def create_app(service: Service, settings: Settings, schema: ServedSchema = served) -> Starlette:
+def create_app(service: Service, settings: Settings, schema: ServedSchema | None = None) -> ASGIApp:
     """Join the service and the schema to an ASGI application; nothing is opened, so nothing needs closing.
 
     Args:
         service: Answers the requests; its owner closes it.
         settings: Who acts when a caller does not say.
-        schema: The GraphQL schema; the public one unless given.
+        schema: The GraphQL schema; the public one, with plans, unless given.
     """
-    routes = _Routes(service)
-    return Starlette(
+    plans, reads, routes = Plans(), CompiledReads(service), _Routes(service)
+    framework = Starlette(
         routes=[
             Route("/", _front),
-            Route("/graphql", GraphQLEndpoint(schema, service, settings)),
+            Route("/graphql", GraphQLEndpoint(schema or build_schema(plans), service, reads, settings)),
             Route("/healthz", _health),
             Route("/readyz", routes.ready),
             Route("/export/{file:path}", routes.export),
@@ -379,6 +360,7 @@ def create_app(service: Service, settings: Settings, schema: ServedSchema = serv
         middleware=[Middleware(_Traced)],
         exception_handlers={RoutingError: _unrouted, Exception: _failed},
     )
+    return Direct(framework, plans, reads)
 
 
 class _Server(uvicorn.Server):

@@ -4,9 +4,9 @@ The steps of one request, in this order:
 
 1. ``Parsed`` turns the text into a document, counting tokens; short texts are kept.
 2. ``Checked`` measures the document (``measure``) and then validates it; what validation found is kept too.
-3. ``CompiledReads`` looks for a ``Plan`` that stands for the validated query. **This is the one place for
-   plans**: one that is found answers in place of the executor. There is none until measurements ask for it.
-4. graphql-core executes.
+3. ``Planned`` makes a ``Plan`` of the validated query, if one can be made, and answers by it. The plan is kept under
+   the query's text, and ``api.direct`` answers the next request of that text without any of these steps.
+4. graphql-core executes what has no plan, or what its plan handed back.
 5. ``ServedSchema`` gives every error its code (``told``). Of a failure of ours only a reference is told.
 """
 
@@ -19,9 +19,9 @@ import asyncio
 import logging
 import re
 import secrets
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator, Mapping
-from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, cast
 
 import strawberry
 from graphql import (
@@ -41,7 +41,10 @@ from strawberry.types.execution import PreExecutionError
 from api.checks import FAULTS_MAX, RULES, Facts, oversized, variable_faults
 from api.limits import DEPTH_MAX, TOKENS_MAX, measure, refuse_long
 from api.loaders import REQUEST_ID, Context
+from api.plans import Plan
+from api.selections import OrdinaryError
 from graph.errors import InDoubtError, InternalError, KnowledgeError, LimitError, UnavailableError, ValidationError
+from graph.service import NODES_MAX
 
 REQUEST_SECONDS = 45.0  # several statements, each with a deadline of its own
 KEPT_TEXTS = 256  # parsed and checked documents that are kept
@@ -102,44 +105,52 @@ def _graphql_schema(context: ExecutionContext) -> GraphQLSchema:
     return context.schema._schema  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  strawberry has no other way
 
 
-class Plan(Protocol):
-    """A compiled answer to one shape of query.
-
-    A plan is met after the document is validated and before anything is executed; its variables have not been
-    coerced.
-    """
-
-    def fits(self, document: DocumentNode, operation_name: str | None) -> bool:
-        """Whether the plan answers this operation of this document, and answers it as the executor would."""
-        ...
-
-    async def read(self, context: Context, variables: Mapping[str, Any]) -> ExecutionResult | None:
-        """The answer; None hands these variables to the executor after all."""
-        ...
-
-
 class Plans:
-    """The plans that a schema has; none, until one is planted."""
+    """The plans of the queries that were checked, by their text; None for a query that the executor answers."""
 
     def __init__(self) -> None:
-        self._planted: list[Plan] = []
-        self._found = lru_cache(KEPT_TEXTS)(self._find)
+        self._kept: OrderedDict[tuple[str, str | None], Plan | None] = OrderedDict()
 
-    def plant(self, plan: Plan) -> None:
-        """Add a plan; those planted earlier are asked first."""
-        self._planted.append(plan)
-        self._found.cache_clear()
+    def known(self, text: str, operation_name: str | None) -> Plan | None:
+        """The plan of a query that came before, if it has one."""
+        return self._kept.get((text, operation_name))
 
-    def find(self, document: DocumentNode, operation_name: str | None) -> Plan | None:
-        """The plan that fits, if one does; looked for once a document."""
-        return self._found(document, operation_name) if self._planted else None
+    def of(self, schema: GraphQLSchema, text: str, document: DocumentNode, operation_name: str | None) -> Plan | None:
+        """The plan of a document that has been validated, if one can be made; made once."""
+        if (text, operation_name) not in self._kept:
+            if len(text) > KEPT_CHARS_MAX:
+                return None
+            plan = _planned(schema, document, operation_name)
+            # The only operation of a document may be named in a request or not.
+            names = {operation_name} if len(_operations(document)) > 1 else {None, *_operations(document)}
+            for name in names:
+                self._keep(text, name, plan)
+        return self._kept[text, operation_name]
 
-    def _find(self, document: DocumentNode, operation_name: str | None) -> Plan | None:
-        return next((plan for plan in self._planted if plan.fits(document, operation_name)), None)
+    def _keep(self, text: str, operation_name: str | None, plan: Plan | None) -> None:
+        self._kept[text, operation_name] = plan
+        if len(self._kept) > KEPT_TEXTS:
+            self._kept.popitem(last=False)
 
 
-class CompiledReads(SchemaExtension):
-    """Answers by plan where there is one: between the validated query and its execution, and nowhere else."""
+def _operations(document: DocumentNode) -> list[str | None]:
+    operations = (node for node in document.definitions if isinstance(node, OperationDefinitionNode))
+    return [node.name and node.name.value for node in operations]
+
+
+def _planned(schema: GraphQLSchema, document: DocumentNode, operation_name: str | None) -> Plan | None:
+    try:
+        plan = Plan(schema, document, operation_name)
+        # Variables may set the sizes of pages, and a plan's later requests are not measured.
+        largest = {d.variable.name.value: NODES_MAX for d in plan.variables}
+        measure(schema, document, largest)
+    except (OrdinaryError, LimitError):
+        return None
+    return plan
+
+
+class Planned(SchemaExtension):
+    """Answers by plan where there is one: between the validated query and its execution."""
 
     def __init__(self, plans: Plans) -> None:
         self.plans = plans
@@ -148,9 +159,11 @@ class CompiledReads(SchemaExtension):
         """Answer before the executor would."""
         asked = self.execution_context
         assert asked.graphql_document is not None
-        plan = self.plans.find(asked.graphql_document, asked.operation_name)
+        plan = self.plans.of(_graphql_schema(asked), asked.query or "", asked.graphql_document, asked.operation_name)
         if plan is not None:
-            asked.result = await plan.read(asked.context, asked.variables or {})
+            data = await plan.answer(cast(Context, asked.context).reads, asked.variables or {})
+            if data is not None:
+                asked.result = ExecutionResult(data, None)
         yield
 
 

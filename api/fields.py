@@ -43,13 +43,14 @@ DateTime = NewType("DateTime", str)
 JSON = NewType("JSON", object)
 
 
-def _read_instant(value: object) -> DateTime:
+def read_instant(value: object) -> DateTime:
+    """An instant as a caller wrote it, checked and in UTC; ValidationError for anything else."""
     if not isinstance(value, str):
         raise ValidationError("an instant is written as a text", allowed=_INSTANT_ALLOWED)
     return DateTime(instant_text(checked_instant(value, "the instant")))
 
 
-def _written_instant(text: str) -> str:
+def written_instant(text: str) -> str:
     """The one written form: the database leaves the last zeros of a fraction out, the journal does not."""
     if len(text) in (_WHOLE_SECONDS, _MICROSECONDS):
         return text
@@ -61,8 +62,8 @@ SCALARS: Mapping[object, ScalarDefinition] = {
     DateTime: strawberry.scalar(
         name="DateTime",
         description="An instant, ISO 8601 with an offset; stored and returned in UTC.",
-        serialize=_written_instant,
-        parse_value=_read_instant,
+        serialize=written_instant,
+        parse_value=read_instant,
     ),
     JSON: strawberry.scalar(
         name="JSON", description="Any JSON value; integers of any size and the types of values are kept."

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from strawberry.dataloader import DataLoader
 
+from graph.compiled import CompiledReads
 from graph.errors import LimitError
 from graph.knowledge import Actor, Relation
 from graph.service import Direction, Moment, Page, Service
@@ -147,17 +148,18 @@ def _picked(answer: Mapping[K, V] | BaseException, one: K, missing: Callable[[],
 
 @dataclass(slots=True)
 class Context:
-    """What resolvers can reach: the service, who acts unless the caller says so, and the loaders."""
+    """What resolvers can reach: the service, its compiled reads, who acts where nobody is named, and the loaders."""
 
     service: Service
+    reads: CompiledReads
     actor: Actor
     loaders: Loaders
     objects: int = 0
 
     @classmethod
-    def of(cls, service: Service, actor: Actor) -> Context:
+    def of(cls, service: Service, reads: CompiledReads, actor: Actor) -> Context:
         """A fresh context for one request."""
-        return cls(service, actor, Loaders(service))
+        return cls(service, reads, actor, Loaders(service))
 
     def spend(self, count: int) -> None:
         """Count objects that an answer is about to hold in lists within lists.

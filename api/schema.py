@@ -14,7 +14,7 @@ import strawberry
 from strawberry import UNSET
 from strawberry.schema.config import StrawberryConfig
 
-from api.execution import Checked, CompiledReads, Parsed, Plans, ServedSchema, camel
+from api.execution import Checked, Parsed, Planned, Plans, ServedSchema, camel
 from api.fields import SCALARS, DateTime, Direction, HintOutcome, Info, described, field
 from api.ids import checked_first, place_after
 from api.inputs import (
@@ -506,20 +506,17 @@ def build_schema(plans: Plans | None = None) -> ServedSchema:
     """The schema, as often as one is wanted.
 
     Args:
-        plans: Compiled reads that stand in place of the executor; none unless given.
+        plans: Where the plans of its queries are kept; without it no plans are made, and the executor answers all.
     """
-    planted = plans if plans is not None else Plans()
+    planned = [] if plans is None else [lambda: Planned(plans)]
     return ServedSchema(
         Query,
         Mutation,
         types=[Edge, Evidence, KnowledgeEvent],
-        extensions=[Parsed, Checked, lambda: CompiledReads(planted)],
+        extensions=[Parsed, Checked, *planned],
         config=StrawberryConfig(scalar_map=SCALARS, info_class=Info, disable_field_suggestions=True),
     )
 
 
-schema = build_schema()
-
-
 if __name__ == "__main__":
-    Path(__file__).with_suffix(".graphql").write_text(schema.as_str() + "\n", "utf-8")
+    Path(__file__).with_suffix(".graphql").write_text(build_schema().as_str() + "\n", "utf-8")

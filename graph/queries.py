@@ -3,13 +3,14 @@
 A statement is a file: its stem is its name, its leading comments are its contract (what it does, whether it reads or
 writes, its parameters, its columns, its bounds). Everything is loaded when the service starts, so a broken file fails
 the start and not a request. This is the only place where text becomes a statement; everywhere else pyright refuses a
-string that was put together.
+string that was put together of anything but literals.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -22,6 +23,7 @@ _FIELD = re.compile(r"^(kind|params|returns|bounds):\s*(.*)$")
 _NAME = re.compile(r"([a-z_]+):")
 _PARAMETER = re.compile(r"\$([a-z_]+)")
 _LITERAL_OR_COMMENT = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|//[^\n]*")
+_ALL_TYPES = "DERIVED_FROM|SUPPORTS|CONTRADICTS|DEPENDS_ON|SUPERSEDES|RELATED_TO"
 _DEPTH_CEILING = re.compile(r"\*1\.\.(\d+)")
 
 
@@ -55,11 +57,26 @@ class Query:
             raise InternalError(f"{self.name} cannot walk {depth} hops")
         return _tightened(self, depth)
 
+    def giving(self, columns: Mapping[LiteralString, LiteralString], types: LiteralString | None = None) -> Query:
+        """The statement with other columns in its slots, and with fewer relationship types in its patterns.
+
+        Args:
+            columns: By slot, a list that stands in the file exactly once (``[n.key]``), what it is to be instead.
+            types: The alternatives that take the place of all of them, as ``columns.types`` writes them.
+        """
+        text = self.text
+        for slot, given in columns.items():
+            if text.count(slot) != 1:
+                raise InternalError(f"{self.name} has no slot {slot}, or several")
+            text = text.replace(slot, given)
+        if types is not None:
+            text = text.replace(_ALL_TYPES, types)
+        return replace(self, text=text)
+
 
 @cache
 def _tightened(query: Query, depth: int) -> Query:
-    text = cast(LiteralString, _DEPTH_CEILING.sub(f"*1..{depth:d}", query.text))
-    return Query(query.name, text, query.kind, query.params, query.returns, query.bounds)
+    return replace(query, text=cast(LiteralString, _DEPTH_CEILING.sub(f"*1..{depth:d}", query.text)))
 
 
 @cache

@@ -17,7 +17,7 @@ from graph.commands import Command
 from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError
 from graph.group_commit import GroupCommit
 from graph.journal import Head
-from graph.knowledge import AGING, Kind, NodeId, Relation, State, checked_key, instant_text
+from graph.knowledge import AGING, Kind, NodeId, Relation, State, checked_key, instant_text, is_stale
 from graph.readiness import Readiness
 from graph.rows import Row, event_of
 from graph.store import Store, Taken
@@ -73,7 +73,7 @@ class Service:
     def __init__(self, store: Store, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.store = store
         self.readiness = Readiness(store.driver, store.database, store.require_room)
-        self._clock = clock
+        self.now = clock
         self._appends = GroupCommit(store, clock)
 
     async def run(self, command: Command) -> Taken:
@@ -159,7 +159,7 @@ class Service:
             kinds=None if wanted.kinds is None else [kind.value for kind in wanted.kinds],
             at_risk=wanted.at_risk,
             stale=wanted.stale,
-            aged=instant_text(self._clock() - AGING),
+            aged=instant_text(self.now() - AGING),
             updated_after=_text(wanted.updated_after),
             valid_at=_text(wanted.valid_at),
             prefix=prefix,
@@ -431,7 +431,7 @@ class Service:
         """A project's graph as GraphML, in chunks; raises NotFoundError before the first."""
 
         async def then(ids: Sequence[NodeId], seq: int) -> dict[NodeId, Row]:
-            return await self.nodes(project, ids, Moment(seq, self._clock()))
+            return await self.nodes(project, ids, Moment(seq, self.now()))
 
         return exchange.graphml_file(self.store, project, then)
 
@@ -440,7 +440,7 @@ class Service:
         return await self.readiness.require()
 
     def _aged(self, node: Row) -> Row:
-        return node | {"stale": _stale(node, self._clock())}
+        return node | {"stale": _stale(node, self.now())}
 
     def _then(self, node: Row, at: Moment, *, at_risk: bool) -> Row:
         creation: Mapping[str, Any] = json.loads(node.pop("creation"))
@@ -489,9 +489,7 @@ def _risk_graph(rows: list[Row]) -> _RiskGraph:
 
 
 def _stale(node: Row, now: datetime) -> bool:
-    if node["retired"]:
-        return False
-    return datetime.fromisoformat(node["verified_at"] or node["created_at"]) < now - AGING
+    return is_stale(now, node["verified_at"] or node["created_at"], retired=node["retired"])
 
 
 def _event_map(raw: Row) -> Row:

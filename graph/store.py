@@ -25,10 +25,12 @@ from graph.errors import KnowledgeError, NotFoundError, UnavailableError, Valida
 from graph.journal import Event, Head
 from graph.knowledge import NodeId
 from graph.lifecycle import Decision
+from graph.queries import Query
 from graph.rows import Row, event_of
 from graph.slices import Needs, Slice, gather, projects
 from graph.transactions import Transactions, ours
 
+SINGLE_SECONDS = 10.0  # a compiled read; the executor may ask once more within a request's time
 READ_SECONDS = 20.0  # an answer that takes longer is of no use to the caller who waits for it
 WRITE_SECONDS = 30.0  # the first write of a server that has just started plans a dozen statements on a busy machine
 BATCH_SECONDS = 120.0  # imports and rebuilds: a thousand events, or a large retirement, on a busy machine
@@ -136,6 +138,16 @@ class Store:
             return await (await tx.run(query.text, params)).data()
 
         return await self._transactions.read(work, seconds)
+
+    async def single(self, query: Query, **params: Any) -> list[Any] | None:
+        """The columns of the one record of a read statement; None when it gives none.
+
+        It is asked once, without the rounds of a transaction.
+
+        Raises:
+            UnavailableError: the database cannot be had, or did not answer in time.
+        """
+        return await self._transactions.read_single(query.text, params, SINGLE_SECONDS)
 
     async def stream(self, name: str, page: Callable[[Row | None], Mapping[str, Any]], size: int) -> AsyncIterator[Row]:
         """All rows of a paged read statement, one page in memory at a time.

@@ -17,17 +17,13 @@ from xml.etree import ElementTree as ET
 
 import httpx
 import pytest
-from graphql import DocumentNode
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strawberry.types import ExecutionResult
 
 from api.app import BODY_BYTES_MAX, create_app, encoded, serve
-from api.execution import Plans
 from api.limits import ALIASES_MAX, DEPTH_MAX, TOKENS_MAX
-from api.loaders import Context
 from api.schema import argument_name, build_schema
-from api.settings import ANONYMOUS, Settings
+from api.settings import Settings
 from graph import schema
 from graph.errors import UnavailableError, ValidationError
 from graph.service import Service
@@ -1239,36 +1235,6 @@ def test_a_field_of_a_journal_line_is_told_as_the_argument_that_it_was() -> None
     }
     assert {field: argument_name(field, "from") for field in told} == told
     assert argument_name(None) is None
-
-
-# --- compiled reads ---
-
-
-def test_a_planted_plan_stands_in_for_the_execution_of_its_query_only(service: Service, loop: asyncio.Runner) -> None:
-    class Planted:
-        def __init__(self) -> None:
-            self.asked: list[Mapping[str, Any]] = []
-
-        def fits(self, document: DocumentNode, operation_name: str | None) -> bool:
-            return bool(document.definitions) and operation_name == "Compiled"
-
-        async def read(self, context: Context, variables: Mapping[str, Any]) -> ExecutionResult | None:
-            self.asked.append(variables)
-            projects = [f"compiled by {context.actor.subject}"]
-            return ExecutionResult({"projects": projects}, None) if variables.get("use", True) else None
-
-    plans = Plans()
-    api = Api(service, loop, schema=build_schema(plans))
-    query = "query Compiled($use: Boolean = true) { projects @include(if: $use) again: projects @skip(if: $use) }"
-    assert api.ask(query) == {"projects": []}
-    planted = Planted()
-    plans.plant(planted)
-    assert api.ask(query) == {"projects": [f"compiled by {ANONYMOUS.subject}"]}
-    assert api.ask(query, use=False) == {"again": []}
-    assert api.ask("query Other { projects }") == {"projects": []}
-    assert planted.asked == [{}, {"use": False}]
-    # A plan comes after validation: what is not valid never meets one.
-    assert api.refused("query Compiled { nothing }")["code"] == "VALIDATION"
 
 
 # --- exports ---

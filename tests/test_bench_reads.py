@@ -13,7 +13,7 @@ import httpx
 import pytest
 from dataset import Rests
 from shapes import SHAPES, Shape, flat
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from api.app import create_app
 from api.settings import Settings
@@ -38,7 +38,7 @@ def filled(store: Store, loop: asyncio.Runner, graphs: dict[str, Rests]) -> Stor
     return store
 
 
-def answer(loop: asyncio.Runner, app: Starlette, path: str, body: object) -> dict[str, Any]:
+def answer(loop: asyncio.Runner, app: ASGIApp, path: str, body: object) -> dict[str, Any]:
     async def asked() -> httpx.Response:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://bench") as client:
             return await client.post(path, content=json.dumps(body), headers={"content-type": "application/json"})

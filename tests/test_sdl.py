@@ -20,8 +20,8 @@ from graphql import (
 from graphql.type import GraphQLArgument, GraphQLInputField
 
 from api.schema import build_schema as build_ours
-from api.schema import schema
 
+schema = build_ours()
 CONTRACT = SHARED.parent / "contract" / "schema.graphql"
 PRINTED = Path(__file__).parent.parent / "api" / "schema.graphql"
 

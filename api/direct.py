@@ -1,0 +1,117 @@
+"""The short way: a request whose query has a plan is answered before the web framework looks at it.
+
+A query's first request goes the long way, which parses, measures and validates it and makes its plan
+(``api.execution``). Later ones come as JSON by POST like nearly all requests do, and from their bytes to the bytes
+of the answer there are only the plan and its statement. Everything else, and every request that a plan hands back,
+goes on as if nobody had looked: the bytes that were read are given again.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from typing import Any, cast
+
+import orjson
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.execution import Plans
+from api.loaders import REQUEST_ID
+from api.plans import Plan
+from api.selections import Variables
+from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, JSON_MEDIA, SAFETY, encoded, prefers_graphql
+from graph.compiled import CompiledReads
+
+_LOG = logging.getLogger("whence.http")
+_SAFETY = [(name.encode(), value.encode()) for name, value in SAFETY.items()]
+_PLAIN = (b"content-type", JSON_MEDIA.encode())
+_GRAPHQL = (b"content-type", f"{GRAPHQL_MEDIA}; charset=utf-8".encode())
+
+
+class Direct:
+    """Answers what has a plan, and passes everything else on.
+
+    Args:
+        app: Answers the rest.
+        plans: The plans of the queries that came before.
+        reads: What plans read from.
+    """
+
+    def __init__(self, app: ASGIApp, plans: Plans, reads: CompiledReads) -> None:
+        self._app = app
+        self.plans = plans
+        self._reads = reads
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or pass it on."""
+        if scope["type"] != "http" or scope["path"] != "/graphql" or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        headers = dict(cast("list[tuple[bytes, bytes]]", scope["headers"]))
+        if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
+            await self._app(scope, receive, send)
+            return
+        messages = await _received(receive)
+        planned = self._planned(b"".join(message.get("body", b"") for message in messages))
+        data = None if planned is None else await planned[0].answer(self._reads, planned[1])
+        if data is None:
+            await self._app(scope, _again(messages, receive), send)
+            return
+        accept = headers.get(b"accept", b"").decode("latin-1")
+        await _send(send, encoded({"data": data}), graphql=prefers_graphql(accept), started=started)
+
+    def _planned(self, body: bytes) -> tuple[Plan, Variables] | None:
+        try:
+            asked = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            return None
+        if not isinstance(asked, dict):
+            return None
+        fields = cast("dict[str, Any]", asked)
+        text, variables, name = fields.get("query"), fields.get("variables"), fields.get("operationName")
+        if not isinstance(text, str) or not (variables is None or isinstance(variables, dict)):
+            return None
+        if not (name is None or isinstance(name, str)) or fields.get("extensions"):
+            return None
+        plan = self.plans.known(text, name)
+        return None if plan is None else (plan, cast("dict[str, Any]", variables or {}))
+
+
+async def _received(receive: Receive) -> list[Message]:
+    """The messages of a body, up to its end or its cap."""
+    messages: list[Message] = []
+    size, more = 0, True
+    while more and size <= BODY_BYTES_MAX:
+        message = await receive()
+        messages.append(message)
+        size += len(message.get("body", b""))
+        more = message["type"] == "http.request" and message.get("more_body", False)
+    return messages
+
+
+def _again(messages: list[Message], receive: Receive) -> Receive:
+    """Gives messages that were received once more, and then what comes after them."""
+    rest = iter(messages)
+
+    async def received() -> Message:
+        return next(rest, None) or await receive()
+
+    return received
+
+
+async def _send(send: Send, body: bytes, *, graphql: bool, started: float) -> None:
+    request_id = secrets.token_hex(6)
+    token = REQUEST_ID.set(request_id)
+    headers = [
+        _GRAPHQL if graphql else _PLAIN,
+        (b"content-length", str(len(body)).encode()),
+        *_SAFETY,
+        (b"x-request-id", request_id.encode()),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+    if _LOG.isEnabledFor(logging.INFO):
+        _LOG.info("%s POST /graphql 200 %.1f ms", request_id, (time.perf_counter() - started) * 1000)
+    REQUEST_ID.reset(token)
