@@ -31,6 +31,7 @@ from graph.embedded import Connection, EmbeddedNeo4j
 from graph.embedded.secret import write_private
 from graph.errors import UnavailableError, ValidationError
 from graph.exchange import Terms, import_journal
+from graph.rehearsal import rehearse
 from graph.service import Service
 from graph.store import Store
 
@@ -165,7 +166,8 @@ async def _serve(
             if reached.done() and await _answers(*reached.result(), serving):
                 mine = replace(mine, url=_url(*reached.result()))
                 with _announced(mine, settings, wanted, screen):
-                    await asyncio.shield(serving)
+                    async with _beside(rehearse(store)):
+                        await asyncio.shield(serving)
 
 
 @asynccontextmanager

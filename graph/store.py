@@ -7,6 +7,7 @@ command leaves nothing and does not hinder its neighbours.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -197,6 +198,22 @@ class Store:
             return await self._transactions.write_once(attempt.run, seconds)
         except _NothingTakenError:
             return attempt.answers
+
+    async def rehearse(self, commands: Sequence[Command], now: datetime) -> None:
+        """Take commands and undo it all: nothing stays but the server's plans for what the next append will ask.
+
+        Raises:
+            UnavailableError: the database cannot be had, or did not answer in time.
+        """
+        self.require_room()
+        attempt = _Attempt(commands, now, None)
+
+        async def work(tx: AsyncManagedTransaction) -> None:
+            await attempt.run(tx)
+            raise _NothingTakenError
+
+        with contextlib.suppress(_NothingTakenError):
+            await self._transactions.write(work, BATCH_SECONDS)
 
     async def project_write(self, name: str, *, seconds: float = BATCH_SECONDS, **params: Any) -> list[Row]:
         """The rows of a write statement that is no event: dropping or marking a projection.

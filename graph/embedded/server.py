@@ -85,7 +85,7 @@ class EmbeddedNeo4j:
         on_incident: Callable[[Incident], None] | None = None,
     ) -> None:
         self._home = home.resolve() / "neo4j"
-        self._cache = cache or home.resolve() / "cache"
+        self._cache = (cache or home / "cache").resolve()  # a class archive is for one path of the jars
         self._profile = profile
         self._console = console
         self._on_incident = on_incident
