@@ -8,16 +8,18 @@ import asyncio
 import itertools
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, LiteralString
 
 import httpx
+import psutil
 import pytest
 from conftest import cache
 from neo4j import GraphDatabase
@@ -27,6 +29,8 @@ from strategies import said
 from api.app import create_app
 from api.settings import Settings
 from graph.embedded import TEST, Connection, EmbeddedNeo4j, Incident, Profile
+from graph.embedded import running as found
+from graph.embedded.profile import Ports
 from graph.embedded.room import floor_bytes, start_bytes
 from graph.errors import InDoubtError, KnowledgeError, UnavailableError
 from graph.readiness import Readiness
@@ -302,3 +306,67 @@ def test_a_store_that_broke_on_a_full_disk_is_restarted_once_there_is_room(full:
             assert (await service.verify("Q"))["ok"]
 
     loop.run(scenario())
+
+
+# --- Whose server it is -------------------------------------------------------------------------------------
+
+
+def test_a_server_is_brought_back_only_on_a_port_that_nobody_else_has_taken(bounded: Running) -> None:
+    before = bounded.connection
+    port = int(before.uri.rpartition(":")[2])
+    bounded.incidents.clear()
+    psutil.Process(before.pid).kill()
+    with taken(port):
+        until(lambda: "failed" in bounded.kinds)
+        assert bounded.server.connection is None
+        assert found(bounded.home) is None, "what listens there is not ours"
+    until(lambda: "restarted" in bounded.kinds)
+    assert bounded.connection.uri == before.uri
+    assert bounded.ask("RETURN 1") == 1
+
+
+@contextmanager
+def taken(port: int) -> Generator[None]:
+    """Another program on the port, from the moment on that it is free."""
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        until(lambda: bound(other, port))
+        other.listen()
+        yield
+
+
+def bound(other: socket.socket, port: int) -> bool:
+    try:
+        other.bind(("127.0.0.1", port))
+    except OSError:
+        return False
+    return True
+
+
+class Open(Profile):
+    """A server that takes any password, though one was to be asked for."""
+
+    def conf(self, ports: Ports) -> str:
+        return super().conf(ports).replace("auth_enabled=true", "auth_enabled=false")
+
+
+@pytest.mark.slow
+def test_a_server_that_takes_any_password_is_refused(tmp_path: Path) -> None:
+    careless = Open(**{each.name: getattr(WORK, each.name) for each in fields(WORK)})
+    with pytest.raises(UnavailableError, match="takes any password"), running(tmp_path, careless):
+        pass
+
+
+@pytest.mark.slow
+def test_the_store_of_another_home_is_refused(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        with running(tmp_path / name, WORK):
+            pass
+    one, two = tmp_path / "one" / "neo4j", tmp_path / "two" / "neo4j"
+    (one / "data").rename(tmp_path / "aside")
+    shutil.copytree(two / "data", one / "data")
+    with pytest.raises(UnavailableError, match="refuses the password"), running(tmp_path / "one", WORK):
+        pass
+    shutil.copy(two / "password", one / "password")
+    with pytest.raises(UnavailableError, match="not the one that was there before"), running(tmp_path / "one", WORK):
+        pass
