@@ -151,7 +151,12 @@ def down(*, machine: Json = False) -> None:
 
 @app.command("import", epilog="Example: whence import events.jsonl --project mine")
 def import_(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The journal, plain or gzip; - is standard input.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="The journal, or GraphML that we wrote, plain or gzip; - is standard input."
+        ),
+    ],
     *,
     restore: Annotated[
         bool, typer.Option("--restore", help="Keep positions, recorded times and hashes as they are written.")
@@ -168,12 +173,13 @@ def import_(
     """Take a file of events: all of them or, when a line is bad, none. A repeat goes on where it stopped.
 
     They are recorded now, so --as-of finds nothing before the import, whatever time they happened at; --restore keeps
-    the recorded times of a written journal.
+    the recorded times of a written journal. GraphML is taken into an empty project, as events that make the same graph.
     """
     from api import report  # noqa: PLC0415
     from api.course import watched  # noqa: PLC0415
     from api.files import source  # noqa: PLC0415
     from graph.exchange import Terms, import_journal  # noqa: PLC0415
+    from graph.graphml_import import import_graphml  # noqa: PLC0415
 
     screen, settings = Screen(machine=machine), _settings()
     named = checked_key(project or "default", "project")
@@ -182,6 +188,8 @@ def import_(
 
         async def work(service: Service) -> report.Report:
             with watched(screen, given.size, lambda _lines: given.position) as progress:
+                if given.starts(b"<"):
+                    return await import_graphml(service.store, given.chunks, terms, progress)
                 return await import_journal(service.store, given.lines, terms, progress)
 
         made = _ask(screen, settings, work)

@@ -17,6 +17,7 @@ from graph.errors import ValidationError
 from graph.exchange import LINE_BYTES_MAX
 
 _GZIP = b"\x1f\x8b"
+_CHUNK_BYTES = 64 * 1024
 _READABLE = "a file that can be read, or - for standard input"
 _WRITABLE = "a file that can be written, or - for standard output"
 
@@ -38,27 +39,45 @@ class Source:
         """How far into the file the reading is, in bytes."""
         return self._file.tell()
 
-    def lines(self) -> Iterator[bytes]:
-        """The lines from the start. Of one that is too long to be an event, its start alone.
+    def starts(self, with_: bytes) -> bool:
+        """Whether the content begins with these bytes."""
+        return next(self.chunks(), b"").startswith(with_)
+
+    def chunks(self) -> Iterator[bytes]:
+        """The content from the start, in pieces of at most 64 KiB.
 
         Raises:
             ValidationError: the file cannot be read to its end.
         """
+        with self._unpacked() as unpacked:
+            while chunk := unpacked.read(_CHUNK_BYTES):
+                yield chunk
+
+    @contextmanager
+    def _unpacked(self) -> Generator[BinaryIO]:
         self._file.seek(0)
         packed = self._file.read(len(_GZIP)) == _GZIP
         self._file.seek(0)
-        unpacked = cast("BinaryIO", gzip.GzipFile(fileobj=self._file)) if packed else self._file
         try:
-            while line := unpacked.readline(LINE_BYTES_MAX + 1):
-                yield line
-                while len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
-                    line = unpacked.readline(LINE_BYTES_MAX + 1)
+            yield cast("BinaryIO", gzip.GzipFile(fileobj=self._file)) if packed else self._file
         except (OSError, EOFError, zlib.error) as error:
             raise ValidationError(
                 f"{self._name} cannot be read to its end: {error}",
                 field="FILE",
                 allowed="a whole file, plain or packed by gzip",
             ) from error
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines from the start. Of one that is too long to be an event, its start alone.
+
+        Raises:
+            ValidationError: the file cannot be read to its end.
+        """
+        with self._unpacked() as unpacked:
+            while line := unpacked.readline(LINE_BYTES_MAX + 1):
+                yield line
+                while len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
+                    line = unpacked.readline(LINE_BYTES_MAX + 1)
 
 
 @contextmanager

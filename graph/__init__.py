@@ -16,6 +16,7 @@ The modules, from the inside out:
 - ``projection``  an event and the state before it become the state after it
 - ``risk``        which live nodes rest on something retired: the reference rule
 - ``graphml``     nodes and edges as a GraphML document, streamed
+- ``graphml_reader``  such a document, read element by element
 - ``queries``     finds and checks the statements in ``cypher/``
 - ``rows``        nouns as rows of statements, and back
 - ``schema``      labels, relationship types, constraints and indexes of the database
@@ -27,5 +28,6 @@ The modules, from the inside out:
 - ``audit``       whether a journal and what is stored of its project are whole
 - ``rebuild``     puts right what is not
 - ``exchange``    journals and graphs as files
+- ``graphml_import``  a graph without its journal, as events that make it
 - ``service``     the use cases that the API and the command offer
 """

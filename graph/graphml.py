@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 64 * 1024  # a chunk costs the server little, and one for each reader can be held
 CAPTION_CHARS_MAX = 60  # about what Gephi and Cytoscape can draw beside a node
 
-_NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
+NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 _ROOT = (
     '<?xml version="1.0" encoding="UTF-8"?>\n'
-    f'<graphml xmlns="{_NAMESPACE}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
-    f' xsi:schemaLocation="{_NAMESPACE} {_NAMESPACE}/1.0/graphml.xsd">\n'
+    f'<graphml xmlns="{NAMESPACE}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+    f' xsi:schemaLocation="{NAMESPACE} {NAMESPACE}/1.0/graphml.xsd">\n'
 )
 
 # ASCII only: which other letters a name may hold differs between the editions of XML, and so between readers.
@@ -79,7 +79,7 @@ class GraphHeader:
 
 
 @dataclass(frozen=True, slots=True)
-class _Key:
+class Key:
     """One declared attribute; ``json`` is text in the file and any value in a row."""
 
     id: str
@@ -89,52 +89,53 @@ class _Key:
 
     @property
     def declaration(self) -> str:
+        """The element that declares it."""
         attr_type = "string" if self.type == "json" else self.type
         return f'<key id="{self.id}" for="{self.domain}" attr.name="{self.name}" attr.type="{attr_type}"/>\n'
 
 
-_PROJECT_KEYS: Final = (
-    _Key("g_project", "graph", "project", "string"),
-    _Key("g_at_seq", "graph", "at_seq", "long"),
-    _Key("g_head_hash", "graph", "head_hash", "string"),
-    _Key("g_node_count", "graph", "node_count", "long"),
-    _Key("g_edge_count", "graph", "edge_count", "long"),
-    _Key("g_recorded_at", "graph", "recorded_at", "string"),
+PROJECT_KEYS: Final = (
+    Key("g_project", "graph", "project", "string"),
+    Key("g_at_seq", "graph", "at_seq", "long"),
+    Key("g_head_hash", "graph", "head_hash", "string"),
+    Key("g_node_count", "graph", "node_count", "long"),
+    Key("g_edge_count", "graph", "edge_count", "long"),
+    Key("g_recorded_at", "graph", "recorded_at", "string"),
 )
-_REPLACED: Final = _Key("g_replaced_characters", "graph", "replaced_characters", "long")
-_LABELS: Final = _Key("labels", "node", "labels", "string")
-_CAPTION: Final = _Key("n_label", "node", "label", "string")  # Gephi's caption
-_NAME: Final = _Key("n_name", "node", "name", "string")  # Cytoscape's caption
-_NODE_KEYS: Final = (
-    _Key("n_key", "node", "key", "string"),
-    _Key("n_generation", "node", "generation", "long"),
-    _Key("n_kind", "node", "kind", "string"),
-    _Key("n_proposition", "node", "proposition", "string"),
-    _Key("n_state", "node", "state", "string"),
-    _Key("n_at_risk", "node", "at_risk", "boolean"),
-    _Key("n_forgotten", "node", "forgotten", "boolean"),
-    _Key("n_valid_from", "node", "valid_from", "string"),
-    _Key("n_valid_to", "node", "valid_to", "string"),
-    _Key("n_created_at", "node", "created_at", "string"),
-    _Key("n_updated_at", "node", "updated_at", "string"),
-    _Key("n_verified_at", "node", "verified_at", "string"),
-    _Key("n_uses", "node", "uses", "long"),
-    _Key("n_created_seq", "node", "created_seq", "long"),
-    _Key("n_lineage", "node", "lineage", "json"),
-    _Key("n_evidence", "node", "evidence", "json"),
+REPLACED: Final = Key("g_replaced_characters", "graph", "replaced_characters", "long")
+_LABELS: Final = Key("labels", "node", "labels", "string")
+_CAPTION: Final = Key("n_label", "node", "label", "string")  # Gephi's caption
+_NAME: Final = Key("n_name", "node", "name", "string")  # Cytoscape's caption
+NODE_KEYS: Final = (
+    Key("n_key", "node", "key", "string"),
+    Key("n_generation", "node", "generation", "long"),
+    Key("n_kind", "node", "kind", "string"),
+    Key("n_proposition", "node", "proposition", "string"),
+    Key("n_state", "node", "state", "string"),
+    Key("n_at_risk", "node", "at_risk", "boolean"),
+    Key("n_forgotten", "node", "forgotten", "boolean"),
+    Key("n_valid_from", "node", "valid_from", "string"),
+    Key("n_valid_to", "node", "valid_to", "string"),
+    Key("n_created_at", "node", "created_at", "string"),
+    Key("n_updated_at", "node", "updated_at", "string"),
+    Key("n_verified_at", "node", "verified_at", "string"),
+    Key("n_uses", "node", "uses", "long"),
+    Key("n_created_seq", "node", "created_seq", "long"),
+    Key("n_lineage", "node", "lineage", "json"),
+    Key("n_evidence", "node", "evidence", "json"),
 )
-_TYPE: Final = _Key("label", "edge", "label", "string")  # Gephi's caption, and APOC's relationship type
-_INTERACTION: Final = _Key("e_interaction", "edge", "interaction", "string")  # Cytoscape's edge type
-_EDGE_KEYS: Final = (
-    _Key("e_since", "edge", "since", "string"),
-    _Key("e_until", "edge", "until", "string"),
-    _Key("e_event_ids", "edge", "event_ids", "json"),
+_TYPE: Final = Key("label", "edge", "label", "string")  # Gephi's caption, and APOC's relationship type
+_INTERACTION: Final = Key("e_interaction", "edge", "interaction", "string")  # Cytoscape's edge type
+EDGE_KEYS: Final = (
+    Key("e_since", "edge", "since", "string"),
+    Key("e_until", "edge", "until", "string"),
+    Key("e_event_ids", "edge", "event_ids", "json"),
 )
-_EDGE_ID: Final = _Key("e_edge_id", "edge", "edge_id", "string")  # igraph 1.0.0 loses the element's own id
-_ALL_KEYS: Final = (
-    *(*_PROJECT_KEYS, _REPLACED),
-    *(_LABELS, _CAPTION, _NAME, *_NODE_KEYS),
-    *(_TYPE, _INTERACTION, *_EDGE_KEYS, _EDGE_ID),
+_EDGE_ID: Final = Key("e_edge_id", "edge", "edge_id", "string")  # igraph 1.0.0 loses the element's own id
+ALL_KEYS: Final = (
+    *(*PROJECT_KEYS, REPLACED),
+    *(_LABELS, _CAPTION, _NAME, *NODE_KEYS),
+    *(_TYPE, _INTERACTION, *EDGE_KEYS, _EDGE_ID),
 )
 
 _KIND_LABELS: Final[dict[str, str]] = {kind: f":Knowledge:{kind.capitalize()}" for kind in Kind}
@@ -235,28 +236,29 @@ class _Text:
     def __init__(self) -> None:
         self.replaced = 0
 
-    def element(self, key: _Key, value: object) -> str:
+    def element(self, key: Key, value: object) -> str:
         """One ``data`` element, or nothing for null."""
-        return "" if value is None else f'<data key="{key.id}">{self._content(key, value)}</data>'
+        return "" if value is None else f'<data key="{key.id}">{_escaped(self.content(key, value))}</data>'
 
-    def columns(self, keys: tuple[_Key, ...], row: Mapping[str, object]) -> str:
+    def columns(self, keys: tuple[Key, ...], row: Mapping[str, object]) -> str:
         """The elements of these keys, in their order, from the columns of the same names."""
         try:
             return "".join([self.element(key, row[key.name]) for key in keys])
         except KeyError as missing:
             raise InternalError(f"a row for the export lacks the column {missing}") from missing
 
-    def _content(self, key: _Key, value: object) -> str:
+    def content(self, key: Key, value: object) -> str:
+        """What a reader finds in the element."""
         if key.type == "string" and isinstance(value, str):
             kept, lost = _FORBIDDEN.subn("\N{REPLACEMENT CHARACTER}", value)
             self.replaced += lost
-            return _escaped(kept)
+            return kept
         if key.type == "long" and isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if key.type == "boolean" and isinstance(value, bool):
             return "true" if value else "false"
         if key.type == "json":
-            return _escaped(_json_text(value))
+            return _json_text(value)
         raise InternalError(f"{key.domain} {key.name} is a {type(value).__name__}, not a {key.type}")
 
 
@@ -277,45 +279,73 @@ def _opening(header: GraphHeader, text: _Text) -> str:
     facts = {field.name: getattr(header, field.name) for field in fields(header)}
     return (
         _ROOT
-        + "".join([key.declaration for key in _ALL_KEYS])
+        + "".join([key.declaration for key in ALL_KEYS])
         + '<graph id="G" edgedefault="directed" parse.nodeids="free" parse.edgeids="free"'
         + f' parse.order="nodesfirst" parse.nodes="{header.node_count}" parse.edges="{header.edge_count}">\n'
-        + f"{text.columns(_PROJECT_KEYS, facts)}\n"
+        + f"{text.columns(PROJECT_KEYS, facts)}\n"
     )
 
 
 def _node(row: Mapping[str, object], text: _Text) -> str:
     own_id = node_id(_column(row, "key", str), _column(row, "generation", int))
-    # The caption repeats the proposition, where what cannot be kept is counted: once is enough.
-    caption = _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", _caption(_column(row, "proposition", str)))
     return (
         f'<node id="{own_id}">'
-        + text.element(_LABELS, _labels(row))
-        + text.element(_CAPTION, caption)
-        + text.element(_NAME, caption)
-        + text.columns(_NODE_KEYS, row)
+        + "".join([text.element(key, value) for key, value in _node_facts(row)])
+        + text.columns(NODE_KEYS, row)
         + "</node>\n"
     )
 
 
-def _edge(row: Mapping[str, object], text: _Text) -> str:
+def _node_facts(row: Mapping[str, object]) -> tuple[tuple[Key, str], ...]:
+    # The caption repeats the proposition, where what cannot be kept is counted: once is enough.
+    caption = _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", _caption(_column(row, "proposition", str)))
+    return ((_LABELS, _labels(row)), (_CAPTION, caption), (_NAME, caption))
+
+
+def node_content(row: Mapping[str, object]) -> dict[str, str]:
+    """What a reader finds in the element of a node row: the text by the key's id; null is absent.
+
+    Raises:
+        InternalError: a column is missing or of a wrong type, or an unknown kind or state.
+    """
+    return {key.id: value for key, value in _node_facts(row)} | _column_content(NODE_KEYS, row)
+
+
+def edge_ids(row: Mapping[str, object]) -> tuple[str, str, str, str]:
+    """The ids of an edge row's ends, its type, and its own id."""
     source = node_id(_column(row, "from_key", str), _column(row, "from_generation", int))
     target = node_id(_column(row, "to_key", str), _column(row, "to_generation", int))
     edge_type = _known(_EDGE_TYPES, row, "relation")
     # No node id holds "::", so that no two edges can get one id.
-    own_id = f"{source}::{edge_type}::{target}"
+    return source, target, edge_type, f"{source}::{edge_type}::{target}"
+
+
+def edge_content(row: Mapping[str, object]) -> dict[str, str]:
+    """What a reader finds in the element of an edge row; otherwise like ``node_content``."""
+    _, _, edge_type, own_id = edge_ids(row)
+    own = {_TYPE.id: edge_type, _INTERACTION.id: edge_type, _EDGE_ID.id: own_id}
+    return own | _column_content(EDGE_KEYS, row)
+
+
+def _column_content(keys: tuple[Key, ...], row: Mapping[str, object]) -> dict[str, str]:
+    text = _Text()
+    return {key.id: text.content(key, row[key.name]) for key in keys if row[key.name] is not None}
+
+
+def _edge(row: Mapping[str, object], text: _Text) -> str:
+    source, target, edge_type, own_id = edge_ids(row)
     return (
         f'<edge id="{own_id}" source="{source}" target="{target}">'
         + text.element(_TYPE, edge_type)
         + text.element(_INTERACTION, edge_type)
-        + text.columns(_EDGE_KEYS, row)
+        + text.columns(EDGE_KEYS, row)
         + text.element(_EDGE_ID, own_id)
         + "</edge>\n"
     )
 
 
 def _closing(text: _Text) -> str:
-    replaced = text.element(_REPLACED, text.replaced or None)
+    replaced = text.element(REPLACED, text.replaced or None)
     return f"{replaced}</graph>\n</graphml>\n"
 
 
