@@ -13,7 +13,7 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any, NoReturn, cast
@@ -60,7 +60,12 @@ from graph.service import Service
 
 READY_SECONDS = 1.0  # a database that takes longer is not ready
 DRAIN_SECONDS = 20  # what is being answered when the server is told to stop may take this long
-_EXPORTS = {".graphml": "application/graphml+xml", ".jsonl": "application/x-ndjson"}
+_EXPORTS = {
+    ".graphml": "application/graphml+xml",
+    ".jsonl": "application/x-ndjson",
+    ".provn": "text/provenance-notation; charset=utf-8",
+    ".provjson": "application/json",
+}
 _STATUS = {"VALIDATION": 400, "NOT_FOUND": 404, "LIMIT": 413, "UNAVAILABLE": 503}
 _LOG = logging.getLogger("whence.http")
 
@@ -244,8 +249,7 @@ class _Routes:
         """A project as a file: refused while nothing of it has been sent, cut off where it fails later."""
         try:
             project, ending = _exported(request)
-            export = self.service.export_graphml if ending == ".graphml" else self.service.export_journal
-            chunks = cast("AsyncGenerator[bytes, None]", export(project))
+            chunks = cast("AsyncGenerator[bytes, None]", self._chunks(project, ending))
             first = await anext(chunks, None)
             if first is None:
                 raise NotFoundError("there is no such project", field="project", allowed="a known project")
@@ -256,6 +260,15 @@ class _Routes:
             await chunks.aclose()
             return Response(None, 200, headers, _EXPORTS[ending])
         return _File(_from_first(first, chunks), 200, headers, _EXPORTS[ending])
+
+    def _chunks(self, project: str, ending: str) -> AsyncIterator[bytes]:
+        if ending == ".graphml":
+            return self.service.export_graphml(project)
+        if ending == ".jsonl":
+            return self.service.export_journal(project)
+        from graph.prov_export import prov_file  # noqa: PLC0415  few ask for it, and the package costs memory
+
+        return prov_file(self.service.store, project, "provn" if ending == ".provn" else "json")
 
 
 class _File(StreamingResponse):
@@ -284,7 +297,7 @@ def _exported(request: Request) -> tuple[str, str]:
     name = raw.partition(b"/export/")[2]
     ending = next((ending for ending in _EXPORTS if name.endswith(ending.encode())), None)
     if ending is None:
-        raise NotFoundError("there is no such export", allowed="{project}.graphml or {project}.jsonl")
+        raise NotFoundError("there is no such export", allowed="{project}" + " or {project}".join(_EXPORTS))
     try:
         project = unquote_to_bytes(name.removesuffix(ending.encode())).decode()
     except UnicodeDecodeError:

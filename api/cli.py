@@ -53,6 +53,13 @@ class Direction(StrEnum):
     BOTH = "both"
 
 
+class ProvForm(StrEnum):
+    """How PROV is written."""
+
+    PROVN = "provn"
+    JSON = "json"
+
+
 Project = Annotated[str, typer.Option("--project", "-p", metavar="NAME", help="The project.")]
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON document, for machines.")]
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The key of the node.")]
@@ -207,6 +214,20 @@ def export_graphml(*, output: Output = "-", project: Project = "default", machin
 def export_journal(*, output: Output = "-", project: Project = "default", machine: Json = False) -> None:
     """Write the journal of a project, which `whence import --restore` reads again."""
     _export(output, project, lambda service: service.export_journal(project), machine=machine)
+
+
+@export.command("prov", epilog="Example: whence export prov --project peps --form json -o peps.provjson")
+def export_prov(
+    *,
+    form: Annotated[ProvForm, typer.Option(help="PROV-N, for people, or PROV-JSON.")] = ProvForm.PROVN,
+    output: Output = "-",
+    project: Project = "default",
+    machine: Json = False,
+) -> None:
+    """Write a project in the terms of W3C PROV; its journal may have 10,000 events at most."""
+    from graph.prov_export import prov_file  # noqa: PLC0415
+
+    _export(output, project, lambda service: prov_file(service.store, project, form.value), machine=machine)
 
 
 def _export(output: str, project: str, chunks: Callable[[Service], AsyncIterator[bytes]], *, machine: bool) -> None:

@@ -29,5 +29,6 @@ The modules, from the inside out:
 - ``rebuild``     puts right what is not
 - ``exchange``    journals and graphs as files
 - ``graphml_import``  a graph without its journal, as events that make it
+- ``prov_export`` a project in the terms of W3C PROV
 - ``service``     the use cases that the API and the command offer
 """

@@ -1247,6 +1247,10 @@ def test_a_project_of_any_name_is_exported_under_its_name(api: Api, project: str
     graph = api.send("GET", f"/export/{encoded_name}.graphml")
     assert (graph.status_code, graph.headers["content-type"]) == (200, "application/graphml+xml")
     assert ET.fromstring(graph.content).tag.endswith("graphml")
+    provenance = api.send("GET", f"/export/{encoded_name}.provjson")
+    assert (provenance.status_code, provenance.headers["content-type"]) == (200, "application/json")
+    assert [each["whence:key"] for each in provenance.json()["entity"].values()] == ["a"]
+    assert api.send("GET", f"/export/{encoded_name}.provn").text.startswith("document")
     journal = api.send("GET", f"/export/{encoded_name}.jsonl")
     assert (journal.status_code, journal.headers["content-type"]) == (200, "application/x-ndjson")
     assert [json.loads(line)["key"] for line in journal.content.splitlines()] == ["a"]
@@ -1261,7 +1265,14 @@ def test_a_project_of_any_name_is_exported_under_its_name(api: Api, project: str
 
 
 def test_an_unknown_project_is_a_404_before_any_byte(api: Api) -> None:
-    for path in ("/export/none.graphml", "/export/none.jsonl", "/export/P.csv", "/export/.jsonl", "/export/"):
+    for path in (
+        "/export/none.graphml",
+        "/export/none.jsonl",
+        "/export/none.provn",
+        "/export/P.csv",
+        "/export/.jsonl",
+        "/export/",
+    ):
         response = api.send("GET", path)
         assert response.status_code in (404, 400)
         assert response.json()["errors"][0]["extensions"]["code"] in ("NOT_FOUND", "VALIDATION")

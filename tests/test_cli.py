@@ -123,6 +123,7 @@ SMALL = (
         *([name, "--help"] for name in ("up", "down", "import", "verify", "rebuild", "stats", "show", "trace")),
         ["export", "journal", "--help"],
         ["export", "graphml", "--help"],
+        ["export", "prov", "--help"],
     ],
 )
 def test_every_help_has_an_example(arguments: list[str]) -> None:
@@ -349,6 +350,18 @@ def test_a_graph_comes_out_as_graphml(small: None, whence: Run, tmp_path: Path) 
     assert whence("export", "graphml", "-o", str(file)).returncode == 0
     assert file.read_bytes() == whence("export", "graphml").stdout.encode()
     assert b"<graphml" in file.read_bytes()
+    assert whence("import", str(file), "-p", "copy").returncode == 0
+    assert whence("verify", "-p", "copy").returncode == 0
+    counts = [json.loads(whence("stats", *named, "--json").stdout) for named in ([], ["-p", "copy"])]
+    assert counts[0]["states"] == counts[1]["states"]
+    damaged = whence("import", "-", "-p", "other", given=file.read_text().replace(">Stars shine<", ">Stars do not<", 1))
+    assert (damaged.returncode, damaged.stdout) == (2, "")
+    assert "node 'top'" in damaged.stderr
+
+
+def test_a_project_comes_out_as_prov(small: None, whence: Run) -> None:
+    assert whence("export", "prov").stdout.startswith("document\n")
+    assert len(json.loads(whence("export", "prov", "--form", "json").stdout)["activity"]) == 5
 
 
 def test_an_export_that_fails_leaves_what_was_there(small: None, whence: Run, tmp_path: Path) -> None:
