@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -22,22 +22,34 @@ from graph.rows import (
     evidence_of,
     evidence_row,
     instant,
+    new_node_row,
     node_of,
     node_row,
 )
 from graph.slices import Needs, Slice
 
 T = TypeVar("T")
+Statement = tuple[str, dict[str, Any]]
+"""A statement's name and its parameters."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """One transaction's work in one project: the slice, and what is still to be written of it."""
+    """One transaction's work in one project: the slice, and what is still to be written of it.
+
+    Attributes:
+        here: The slice.
+        depended: Its nodes on which others rest or have rested, so that their marks may lead to others.
+        events: The events to append.
+        newly: How many nodes each event newly marked, by its position.
+        marked: Marks that changed here and not yet in the database, 0 for none; of live nodes.
+    """
 
     here: Slice
     depended: set[NodeId] = field(default_factory=set[NodeId])
     events: list[Event] = field(default_factory=list[Event])
     newly: dict[int, int] = field(default_factory=dict[int, int])
+    marked: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
 
 
 async def run(tx: AsyncManagedTransaction, name: str, **params: Any) -> list[Row]:
@@ -85,8 +97,7 @@ async def load(tx: AsyncManagedTransaction, project: str, needs: Iterable[Needs]
         if raw["depended"]:
             batch.depended.add(node.id)
     for raw in row["edges"]:
-        edge = edge_of(raw)
-        here.edges[edge.id] = edge
+        here.put_edge(edge_of(raw))
     here.evidence = {raw["key"]: evidence_of(raw) for raw in row["evidence"]}
     here.evidenced = {((raw["node"][0], raw["node"][1]), raw["evidence"]): raw["seq"] for raw in row["evidenced"]}
     for raw in row["events"]:
@@ -102,13 +113,15 @@ def _distinct(items: Iterable[T]) -> list[T]:
 async def mark(tx: AsyncManagedTransaction, batch: Batch, event: Event) -> int:
     """Bring the at_risk marks to where the event leaves them; the number of nodes newly marked.
 
-    Most events change no mark, and the slice shows which: only for the others is what they rest on written out and
-    the walk made.
+    Most events change no mark, and the slice shows which; where nothing rests on a node its own mark is all. Only for
+    the others is what they rest on written out and the walk made.
     """
     here, changed = batch.here, risk.change(event)
     newly = 0
-    if changed.retired is not None and changed.retired in batch.depended:
-        newly += await _spread(tx, batch, changed.retired, event.seq)
+    if changed.retired is not None:
+        batch.marked.pop(changed.retired, None)
+        if changed.retired in batch.depended:
+            newly += await _spread(tx, batch, changed.retired, event.seq)
     for source, key in changed.linked:
         target = here.nodes[key, here.newest[key]]
         batch.depended.add(target.id)
@@ -122,7 +135,10 @@ async def _threaten(tx: AsyncManagedTransaction, batch: Batch, source: NodeId, t
     node, seq = batch.here.nodes[source], target.retired_seq or target.risk_seq
     if seq is None or node.retired or max(node.verified_seq or 0, node.risk_seq or 0) >= seq:
         return 0
-    return await _spread(tx, batch, source, seq)
+    if source in batch.depended:
+        return await _spread(tx, batch, source, seq)
+    _mark_alone(batch, source, seq)
+    return node.risk_seq is None
 
 
 async def _spread(tx: AsyncManagedTransaction, batch: Batch, start: NodeId, seq: int) -> int:
@@ -143,14 +159,23 @@ async def _spread(tx: AsyncManagedTransaction, batch: Batch, start: NodeId, seq:
     return row["newly"]
 
 
+def _mark_alone(batch: Batch, node: NodeId, seq: int | None) -> None:
+    _set_risk(batch.here, node, seq)
+    batch.marked[node] = seq or 0
+
+
 def _set_risk(here: Slice, node: NodeId, seq: int | None) -> None:
     if node in here.nodes:
         here.nodes[node] = replace(here.nodes[node], risk_seq=seq)
 
 
 async def _clear(tx: AsyncManagedTransaction, batch: Batch, start: NodeId) -> None:
-    seq = batch.here.nodes[start].risk_seq
+    node = batch.here.nodes[start]
+    seq = node.risk_seq
     if seq is None:
+        return
+    if start not in batch.depended and (node.verified_seq or 0) > seq:
+        _mark_alone(batch, start, None)
         return
     await flush(tx, batch)
     project = batch.here.project
@@ -174,46 +199,73 @@ async def _clear(tx: AsyncManagedTransaction, batch: Batch, start: NodeId) -> No
 
 async def write(tx: AsyncManagedTransaction, batch: Batch) -> None:
     """Append the batch's events with all that they changed, and move the head."""
-    head = batch.here.head
+    for name, params in appended(batch):
+        await run(tx, name, **params)
+
+
+def appended(batch: Batch) -> Iterator[Statement]:
+    """The statements that append the batch's events with all that they changed, and move the head."""
+    here, head = batch.here, batch.here.head
     assert head.recorded_at is not None, "a batch that appended events has a head with a recorded time"
-    await flush(tx, batch)
-    await run(tx, "events_put", rows=[event_row(e, batch.newly[e.seq]) for e in batch.events])
-    await attach(tx, batch)
-    await run(
-        tx,
-        "project_advance",
-        project=batch.here.project,
-        seq=head.seq,
-        hash=head.hash,
-        recorded_at=instant_text(head.recorded_at),
+    yield from _changes(batch)
+    yield from _with_rows(here, "events_create", (_event_row(batch, event) for event in batch.events))
+    brought = {((event.key, event.generation), event.seq) for event in batch.events}
+    yield from _with_rows(
+        here,
+        "evidence_attach",
+        (
+            row
+            for row in _stands(batch)
+            if ((row["key"], row["generation"]), here.new_evidence.get(row["evidence"])) not in brought
+        ),
     )
+    yield from _with_rows(
+        here,
+        "events_attach",
+        (row for row in map(about_row, batch.events) if row["caused_by"] or len(row["nodes"]) > 1),
+    )
+    at = instant_text(head.recorded_at)
+    yield "project_advance", {"project": here.project, "seq": head.seq, "hash": head.hash, "recorded_at": at}
 
 
 async def flush(tx: AsyncManagedTransaction, batch: Batch) -> None:
-    """Write the nodes and edges that changed since the last time."""
+    """Write the nodes, edges and marks that changed since the last time."""
+    for name, params in _changes(batch):
+        await run(tx, name, **params)
     here = batch.here
-    if here.changed_nodes:
-        rows = [node_row(here.nodes[node]) for node in sorted(here.changed_nodes)]
-        await run(tx, "nodes_put", project=here.project, rows=rows)
-        here.changed_nodes.clear()
-    if here.changed_edges:
-        rows = [edge_row(here.edges[edge]) for edge in sorted(here.changed_edges)]
-        await run(tx, "edges_put", project=here.project, rows=rows)
-        here.changed_edges.clear()
+    for noted in (here.new_nodes, here.changed_nodes, here.new_edges, here.changed_edges, batch.marked):
+        noted.clear()
 
 
-async def attach(tx: AsyncManagedTransaction, batch: Batch) -> None:
-    """Write new evidence, what stands on it, and what the events are about."""
-    here, project = batch.here, batch.here.project
-    if here.new_evidence:
-        rows = [evidence_row(here.evidence[key]) for key in sorted(here.new_evidence)]
-        await run(tx, "evidence_put", project=project, rows=rows)
+def _changes(batch: Batch) -> Iterator[Statement]:
+    here = batch.here
+    nodes = (
+        [here.nodes[node] for node in sorted(found)] for found in (here.new_nodes, here.changed_nodes - here.new_nodes)
+    )
+    edges = (
+        [here.edges[edge] for edge in sorted(found)] for found in (here.new_edges, here.changed_edges - here.new_edges)
+    )
+    yield from _with_rows(here, "nodes_create", map(new_node_row, next(nodes)))
+    yield from _with_rows(here, "nodes_put", map(node_row, next(nodes)))
+    yield from _with_rows(here, "edges_create", map(edge_row, next(edges)))
+    yield from _with_rows(here, "edges_put", map(edge_row, next(edges)))
+    yield from _with_rows(here, "marks_put", ([*node, seq] for node, seq in sorted(batch.marked.items())))
+
+
+def _event_row(batch: Batch, event: Event) -> Row:
+    here = batch.here
+    keys = [record["key"] for record in event.payload.get("evidence", ())]
+    brought = [here.evidence[key] for key in keys if here.new_evidence.get(key) == event.seq]
+    return {"event": event_row(event, batch.newly[event.seq]), "evidence": list(map(evidence_row, brought))}
+
+
+def _stands(batch: Batch) -> Iterator[Row]:
     first = batch.events[0].seq if batch.events else 0
-    stands = [
-        {"key": key, "generation": generation, "evidence": evidence, "seq": seq}
-        for ((key, generation), evidence), seq in here.evidenced.items()
-        if seq >= first
-    ]
-    if stands:
-        await run(tx, "evidence_attach", project=project, rows=stands)
-    await run(tx, "events_attach", project=project, rows=[about_row(event) for event in batch.events])
+    for ((key, generation), evidence), seq in batch.here.evidenced.items():
+        if seq >= first:
+            yield {"key": key, "generation": generation, "evidence": evidence, "seq": seq}
+
+
+def _with_rows(here: Slice, name: str, rows: Iterable[object]) -> Iterator[Statement]:
+    if found := list(rows):
+        yield name, {"project": here.project, "rows": found}

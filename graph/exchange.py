@@ -8,22 +8,22 @@ stopped when it is called again.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from graph import fold, lifecycle, projection
-from graph.commands import Command, read_command, read_event
+from graph import fold
+from graph.commands import read_command, read_event
 from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError
 from graph.graphml import GraphHeader, document
-from graph.journal import Event, canonical
+from graph.journal import canonical
 from graph.knowledge import Actor, NodeId, instant_text
 from graph.rows import Row
-from graph.scratch import Scratch
-from graph.slices import Needs, Slice, gather
+from graph.staging import Line, Outcome, Staged, Staging
 from graph.store import BATCH_SECONDS, Store, Taken
 
 BATCH_EVENTS = 1_000  # a transaction of an import: large enough to spread the commit, small enough to hold
@@ -90,13 +90,6 @@ Progress = Callable[[str, int], None]
 """Told the phase (``trying`` or ``taking``) and how many lines of it are done."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    number: int
-    command: Command
-    written: Event | None
-
-
 async def import_journal(
     store: Store, read: Callable[[], Iterable[bytes]], terms: Terms, progress: Progress = lambda _phase, _done: None
 ) -> Report:
@@ -118,82 +111,111 @@ async def import_journal(
         tried = await _try(store, read(), terms, progress)
         if tried.refused:
             return tried
-    report = Report()
-    for batch in _batches(_read_lines(read(), terms, report)):
-        await _take(store, batch, report)
-        progress("taking", report.lines)
-    return report
-
-
-async def _take(store: Store, batch: list[_Line], report: Report) -> None:
-    restored = {line.command.event_id: line.written for line in batch if line.written is not None}
-    answers = await store.append(
-        [line.command for line in batch],
-        datetime.now(UTC),
-        restored=restored or None,
-        seconds=BATCH_SECONDS,
-    )
-    for line, answer in zip(batch, answers, strict=True):
-        if isinstance(answer, Taken):
-            report.taken += answer.applied
-            report.repeated += not answer.applied
-            report.newly_at_risk += answer.newly_at_risk if answer.applied else 0
-        else:
-            report.refuse(line.number, answer)
+    taking = _Taking(store, Report(), progress)
+    try:
+        for batch in _batches(_read_lines(read(), terms, taking.report)):
+            await taking.take(batch)
+        await taking.finish()
+    finally:
+        await taking.close()
+    return taking.report
 
 
 async def _try(store: Store, lines: Iterable[bytes], terms: Terms, progress: Progress) -> Report:
-    report, trial = Report(), _Trial(store)
-    for batch in _batches(_read_lines(lines, terms, report)):
-        for line, error in await trial.decide(batch):
-            report.refuse(line.number, error)
-        progress("trying", report.lines)
-    trial.close()
+    report, staging = Report(), Staging(store)
+    try:
+        for batch in _batches(_read_lines(lines, terms, report)):
+            for line, outcome in zip(batch, await staging.tried(batch), strict=True):
+                if isinstance(outcome, KnowledgeError):
+                    report.refuse(line.number, outcome)
+            progress("trying", report.lines)
+    finally:
+        staging.close()
     return report
 
 
-class _Trial:
-    """Decides commands as the store would, and keeps what comes of them on scratches instead of in the database."""
+@dataclass(slots=True)
+class _Writing:
+    lines: Sequence[Line]
+    outcomes: Sequence[Outcome | KnowledgeError]
+    task: asyncio.Task[bool]
 
-    def __init__(self, store: Store) -> None:
+
+class _Taking:
+    """Takes batches one after the other: while one is written, the next one is decided.
+
+    What was decided beside the database holds as long as nobody else writes there. Where somebody did, or where the
+    project is not new, the store decides, which locks first.
+    """
+
+    def __init__(self, store: Store, report: Report, progress: Progress) -> None:
+        self.report = report
         self._store = store
-        self._scratches: dict[str, Scratch] = {}
+        self._progress = progress
+        self._staging: Staging | None = Staging(store)
+        self._writing: _Writing | None = None
+        self._done = 0
 
-    def close(self) -> None:
-        for scratch in self._scratches.values():
-            scratch.close()
+    async def take(self, lines: Sequence[Line]) -> None:
+        """Take a batch; those before it are committed when this returns, it is not."""
+        staged = None if self._staging is None else await self._staging.staged(lines)
+        await self.finish()
+        if staged is None or self._staging is None:
+            self._unstage()
+            await self._appended(lines)
+        else:
+            task = asyncio.create_task(self._written(staged))
+            self._writing = _Writing(lines, staged.outcomes, task)
 
-    async def decide(self, batch: Sequence[_Line]) -> list[tuple[_Line, KnowledgeError]]:
-        rules = all(line.written is None for line in batch)
-        slices = await gather([line.command for line in batch], self._load, rules=rules)
-        added: dict[str, list[str]] = {project: [] for project in slices}
-        refused: list[tuple[_Line, KnowledgeError]] = []
-        for line in batch:
-            try:
-                for event in self._decided(slices, line):
-                    projection.evolve(slices[event.project], event)
-                    added[event.project].append(event.event_id)
-            except KnowledgeError as error:
-                refused.append((line, error))
-        for project, here in slices.items():
-            self._scratches[project].save(here, added[project])
-        return refused
+    async def finish(self) -> None:
+        """Wait for what is being written; what another writer came before is decided again by the store."""
+        if self._writing is None:
+            return
+        writing, self._writing = self._writing, None
+        if await writing.task:
+            self._count(writing.lines, writing.outcomes)
+        else:
+            self._unstage()
+            await self._appended(writing.lines)
 
-    def _decided(self, slices: Mapping[str, Slice], line: _Line) -> tuple[Event, ...]:
-        here, written = slices[line.command.project], line.written
-        now = written.recorded_at if written is not None else lifecycle.not_before(datetime.now(UTC), here.head)
-        decision = lifecycle.decide(slices, line.command, now, rules=written is None)
-        if written is not None and decision.events:
-            lifecycle.refuse_other(decision.events[0], written)
-        return decision.events
+    async def close(self) -> None:
+        """Give up what is still under way."""
+        self._unstage()
+        if self._writing is not None:
+            self._writing.task.cancel()
+            await asyncio.gather(self._writing.task, return_exceptions=True)
 
-    async def _load(self, project: str, needs: Sequence[Needs]) -> Slice:
-        scratch = self._scratches.setdefault(project, Scratch(project))
-        return scratch.laid_over(await self._store.peek(project, needs), needs)
+    async def _written(self, staged: Staged) -> bool:
+        return not staged.decided or await self._store.append_decided(staged.decided)
+
+    async def _appended(self, lines: Sequence[Line]) -> None:
+        restored = {line.command.event_id: line.written for line in lines if line.written is not None}
+        commands = [line.command for line in lines]
+        answers = await self._store.append(
+            commands, datetime.now(UTC), restored=restored or None, seconds=BATCH_SECONDS
+        )
+        self._count(lines, answers)
+
+    def _count(self, lines: Sequence[Line], answers: Sequence[Outcome | Taken | KnowledgeError]) -> None:
+        report = self.report
+        for line, answer in zip(lines, answers, strict=True):
+            if isinstance(answer, KnowledgeError):
+                report.refuse(line.number, answer)
+            else:
+                report.taken += answer.applied
+                report.repeated += not answer.applied
+                report.newly_at_risk += answer.newly_at_risk if answer.applied else 0
+        self._done += len(lines)
+        self._progress("taking", self._done)
+
+    def _unstage(self) -> None:
+        if self._staging is not None:
+            self._staging.close()
+            self._staging = None
 
 
-def _batches(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
-    batch: list[_Line] = []
+def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    batch: list[Line] = []
     for line in lines:
         batch.append(line)
         if len(batch) == BATCH_EVENTS:
@@ -203,7 +225,7 @@ def _batches(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
         yield batch
 
 
-def _read_lines(lines: Iterable[bytes], terms: Terms, report: Report) -> Iterator[_Line]:
+def _read_lines(lines: Iterable[bytes], terms: Terms, report: Report) -> Iterator[Line]:
     for number, raw in enumerate(lines, start=1):
         if not raw.strip():
             continue
@@ -214,7 +236,7 @@ def _read_lines(lines: Iterable[bytes], terms: Terms, report: Report) -> Iterato
             report.refuse(number, error)
 
 
-def _read_line(number: int, raw: bytes, terms: Terms) -> _Line:
+def _read_line(number: int, raw: bytes, terms: Terms) -> Line:
     line = _parsed(raw)
     if line.get("event_id") is None:
         # A line without an id gets one that the same line of the same file always gets, so that a repeat is seen.
@@ -229,7 +251,7 @@ def _read_line(number: int, raw: bytes, terms: Terms) -> _Line:
             )
         line["project"] = terms.project
     command = read_command(line, actor=terms.actor, project=terms.project)
-    return _Line(number, command, read_event(line, command) if terms.restore else None)
+    return Line(number, command, read_event(line, command) if terms.restore else None)
 
 
 def _parsed(raw: bytes) -> dict[str, Any]:

@@ -8,12 +8,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
+
+import orjson
 
 from graph.knowledge import Actor, Evidence, State, Transition, instant_text
 
+_CANONICAL = (
+    orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+)  # what JSON does not know stays refused
+_PLAIN_FLOAT_MIN, _PLAIN_FLOAT_END = 1e-4, 1e16  # Python writes floats outside with an exponent
 GENESIS_HASH = "0" * 64  # prev_hash of a project's first event
 Json = dict[str, Any]
 
@@ -54,14 +60,31 @@ class Head:
 
 
 def canonical(value: object) -> str:
-    """JSON with sorted keys, no blanks and no escapes but those that JSON needs: the form that is hashed."""
+    """JSON with sorted keys, no blanks and no escapes but those that JSON needs: the form that is hashed.
+
+    Numbers are written as Python writes them. orjson writes the same, eight times as fast, but for the floats that
+    have an exponent and what it refuses: integers of more than 64 bits, lone surrogates, deep nesting.
+    """
+    if _without_exponents(value):
+        try:
+            return orjson.dumps(value, option=_CANONICAL).decode()
+        except orjson.JSONEncodeError:
+            pass
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _without_exponents(value: object) -> bool:
+    kind = type(value)
+    if kind is dict or kind is list or kind is tuple:
+        items = cast(dict[str, object], value).values() if kind is dict else cast(list[object], value)
+        # Most items are texts, which need no call of their own.
+        return all(_without_exponents(item) for item in items if type(item) is not str)
+    return kind is not float or value == 0 or _PLAIN_FLOAT_MIN <= abs(cast(float, value)) < _PLAIN_FLOAT_END
 
 
 def sealed(event: Event) -> Event:
     """The event with its hash: sha256 over the canonical JSON of every other field, ``prev_hash`` included."""
-    digest = hashlib.sha256(canonical(_hashed_fields(event)).encode()).hexdigest()
-    return Event(**{name: getattr(event, name) for name in Event.__dataclass_fields__ if name != "hash"}, hash=digest)
+    return replace(event, hash=hashlib.sha256(canonical(_hashed_fields(event)).encode()).hexdigest())
 
 
 def _hashed_fields(event: Event) -> Json:

@@ -11,6 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 
 from graph.errors import ValidationError
 
@@ -295,6 +296,7 @@ def checked_instant(value: object, field: str) -> datetime:
         raise ValidationError(f"{field} is not an instant", field=field, allowed=allowed) from None
 
 
+@lru_cache(1_024)  # one event's instants are written into its hash, its row, its node and its edges
 def instant_text(instant: datetime) -> str:
     """The one written form of an instant: UTC, ``Z``, as much of a fraction as there is; Neo4j writes it so too."""
     text = instant.astimezone(UTC).replace(tzinfo=None).isoformat()

@@ -6,7 +6,7 @@ Pure: the slices are only read. ``projection`` folds what is decided here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from graph.commands import Command, repeats
@@ -289,7 +289,7 @@ class _Draft:
                 prev_hash=last.hash if last else self.here.head.hash,
             )
         )
-        return replace(self, events=(*self.events, event))
+        return _Draft(self.here, self.now, (*self.events, event))
 
 
 def _completed(here: Slice, command: Command, time: datetime) -> Json:
@@ -419,16 +419,12 @@ def _refuse_supersession(here: Slice, node: Node, command: Command) -> None:
 
 def _refuse_ring(here: Slice, newer: NodeId, older: NodeId, name: str) -> None:
     """Refuse ``newer SUPERSEDES older`` where ``older`` already supersedes ``newer``, over any steps."""
-    onward: dict[NodeId, list[NodeId]] = {}
-    for edge in here.edges.values():
-        if edge.relation is Relation.SUPERSEDES and edge.live:
-            onward.setdefault(edge.source, []).append(edge.target)
     seen, waiting = {older}, [older]
     while waiting:
-        for target in onward.get(waiting.pop(), ()):
-            if target not in seen:
-                seen.add(target)
-                waiting.append(target)
+        for edge in here.live_edges(waiting.pop(), Relation.SUPERSEDES):
+            if edge.target not in seen:
+                seen.add(edge.target)
+                waiting.append(edge.target)
     if newer in seen:
         raise RelationRefusedError(
             f"{newer[0]!r} is itself superseded by {older[0]!r}, directly or over others",

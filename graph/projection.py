@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from graph.journal import Event, Head, canonical, evidence_of
 from graph.knowledge import Edge, Kind, Node, NodeId, Relation, State, Transition
@@ -25,20 +26,16 @@ def evolve(here: Slice, event: Event) -> None:
     _stand_on(here, (event.key, event.generation), event)
 
 
-def _touched(here: Slice, event: Event) -> Node:
+def _touch(here: Slice, event: Event, **changed: Any) -> None:
     node = here.nodes[event.key, event.generation]
-    return replace(node, state=event.state_after, updated_at=event.recorded_at, updated_seq=event.seq)
-
-
-def _touch(here: Slice, event: Event) -> None:
-    here.put(_touched(here, event))
+    here.put(replace(node, state=event.state_after, updated_at=event.recorded_at, updated_seq=event.seq, **changed))
 
 
 def _stand_on(here: Slice, node_id: NodeId, event: Event) -> None:
     for evidence in evidence_of(event.payload):
         if evidence.key not in here.evidence:
             here.evidence[evidence.key] = evidence
-            here.new_evidence.add(evidence.key)
+            here.new_evidence[evidence.key] = event.seq
         here.evidenced.setdefault((node_id, evidence.key), event.seq)
 
 
@@ -70,20 +67,20 @@ def _json_text(value: object) -> str | None:
 
 
 def _confirmed(here: Slice, event: Event) -> None:
-    node = replace(_touched(here, event), confirmed_by=event.actor.type)
     if event.payload.get("evidence"):
-        node = replace(node, verified_at=event.time, verified_seq=event.seq)
-    here.put(node)
+        _touch(here, event, confirmed_by=event.actor.type, verified_at=event.time, verified_seq=event.seq)
+    else:
+        _touch(here, event, confirmed_by=event.actor.type)
 
 
 def _retired(here: Slice, event: Event) -> None:
-    node = _touched(here, event)
+    node = here.nodes[event.key, event.generation]
     ends = event.time
     if event.transition is Transition.SUPERSEDED:
         successor = here.nodes[event.payload["by"], here.newest[event.payload["by"]]]
         ends = successor.valid_from
         _open_edge_between(here, event, successor.id, Relation.SUPERSEDES, node.id)
-    here.put(replace(node, valid_to=max(node.valid_from, ends), retired_seq=event.seq, risk_seq=None))
+    _touch(here, event, valid_to=max(node.valid_from, ends), retired_seq=event.seq, risk_seq=None)
 
 
 def _corrected(here: Slice, event: Event) -> None:
@@ -108,24 +105,22 @@ def _corrected(here: Slice, event: Event) -> None:
 
 
 def _used(here: Slice, event: Event) -> None:
-    node = _touched(here, event)
-    here.put(replace(node, uses=node.uses + 1))
+    _touch(here, event, uses=here.nodes[event.key, event.generation].uses + 1)
 
 
 def _hinted(here: Slice, event: Event) -> None:
-    node, harmful = _touched(here, event), event.payload["outcome"] == "harmful"
-    here.put(
-        replace(
-            node,
-            helpful=node.helpful + (not harmful),
-            harmful=node.harmful + harmful,
-            unsupported=node.unsupported + (harmful and not event.payload["supported"]),
-        )
+    node, harmful = here.nodes[event.key, event.generation], event.payload["outcome"] == "harmful"
+    _touch(
+        here,
+        event,
+        helpful=node.helpful + (not harmful),
+        harmful=node.harmful + harmful,
+        unsupported=node.unsupported + (harmful and not event.payload["supported"]),
     )
 
 
 def _forgotten(here: Slice, event: Event) -> None:
-    here.put(replace(_touched(here, event), forgotten=event.transition is Transition.FORGOTTEN))
+    _touch(here, event, forgotten=event.transition is Transition.FORGOTTEN)
 
 
 def _linked(here: Slice, event: Event) -> None:
@@ -139,13 +134,14 @@ def _open_edge(here: Slice, event: Event, source: NodeId, relation: Relation, to
 
 
 def _open_edge_between(here: Slice, event: Event, source: NodeId, relation: Relation, target: NodeId) -> None:
-    edge = here.edges.get((source, relation, target)) or Edge(source, relation, target, (), (), ())
-    if event.event_id not in edge.event_ids[-1:]:
-        edge = replace(edge, event_ids=(*edge.event_ids, event.event_id))
-    if not edge.live:
-        edge = replace(edge, turns=(*edge.turns, event.seq), times=(*edge.times, event.time))
-    here.edges[edge.id] = edge
-    here.changed_edges.add(edge.id)
+    old = here.edges.get((source, relation, target))
+    event_ids, turns, times = ((), (), ()) if old is None else (old.event_ids, old.turns, old.times)
+    if event.event_id not in event_ids[-1:]:
+        event_ids = (*event_ids, event.event_id)
+    if old is None or not old.live:
+        turns, times = (*turns, event.seq), (*times, event.time)
+    edge = Edge(source, relation, target, turns, times, event_ids)
+    here.turn(edge)
 
 
 def _unlinked(here: Slice, event: Event) -> None:
@@ -154,8 +150,7 @@ def _unlinked(here: Slice, event: Event) -> None:
     edge = here.live_edge((event.key, event.generation), relation, to)
     assert edge is not None, "an event that unlinks names a live edge, or decide() would have refused it"
     ended = replace(edge, turns=(*edge.turns, event.seq), times=(*edge.times, event.time))
-    here.edges[edge.id] = ended
-    here.changed_edges.add(edge.id)
+    here.turn(ended)
 
 
 _EVOLVE = {

@@ -59,6 +59,13 @@ def node_row(node: Node) -> Row:
     }
 
 
+def new_node_row(node: Node) -> Row:
+    """For ``nodes_create``."""
+    row = node_row(node)
+    labels = row.pop("labels")
+    return {"node": row, "labels": labels}
+
+
 def labels_of(node: Node) -> list[str]:
     """The labels that a node carries beside ``Knowledge`` and ``AtRisk``, so that analysts can colour and filter."""
     labels = [node.state.value.capitalize(), node.kind.value.capitalize()]
@@ -122,7 +129,7 @@ def edge_of(raw: Row) -> Edge:
 
 
 def evidence_row(evidence: Evidence) -> Row:
-    """For ``evidence_put``."""
+    """For ``events_create``."""
     return {
         "key": evidence.key,
         "type": evidence.type,
@@ -148,7 +155,7 @@ def evidence_of(raw: Row) -> Evidence:
 
 
 def event_row(event: Event, newly_at_risk: int) -> Row:
-    """For ``events_put``."""
+    """For ``events_create``."""
     return {
         "project": event.project,
         "seq": event.seq,

@@ -25,6 +25,9 @@ class Slice:
         evidence: By evidence key.
         events: The events among the ids that were asked for.
         evidenced: Which node stands on which evidence since which event, as far as asked for or added.
+        changed_nodes, changed_edges: What events changed; of what they made (``new_nodes``, ``new_edges``) some may be
+            among it.
+        new_evidence: By its key, the event that brought it.
     """
 
     project: str
@@ -37,7 +40,10 @@ class Slice:
     evidenced: dict[tuple[NodeId, str], int] = field(default_factory=dict[tuple[NodeId, str], int])
     changed_nodes: set[NodeId] = field(default_factory=set[NodeId])
     changed_edges: set[EdgeId] = field(default_factory=set[EdgeId])
-    new_evidence: set[str] = field(default_factory=set[str])
+    new_nodes: set[NodeId] = field(default_factory=set[NodeId])
+    new_edges: set[EdgeId] = field(default_factory=set[EdgeId])
+    new_evidence: dict[str, int] = field(default_factory=dict[str, int])
+    _leaving: dict[NodeId, dict[EdgeId, None]] = field(default_factory=dict[NodeId, dict[EdgeId, None]])
 
     def node(self, key: str, generation: int | None = None) -> Node | None:
         """The asked-for generation of the key, or the newest; None when there is none."""
@@ -46,14 +52,34 @@ class Slice:
 
     def put(self, node: Node) -> None:
         """Hold the node as it is now, and note that it changed."""
+        (self.changed_nodes if node.id in self.nodes else self.new_nodes).add(node.id)
         self.nodes[node.id] = node
         self.newest[node.key] = max(node.generation, self.newest.get(node.key, 0))
-        self.changed_nodes.add(node.id)
+
+    def put_edge(self, edge: Edge) -> None:
+        """Hold the edge as it is now."""
+        self.edges[edge.id] = edge
+        self._leaving.setdefault(edge.source, {})[edge.id] = None
+
+    def turn(self, edge: Edge) -> None:
+        """Hold the edge as an event left it, and note that it changed."""
+        (self.changed_edges if edge.id in self.edges else self.new_edges).add(edge.id)
+        self.put_edge(edge)
+
+    def turned(self, source: NodeId, seq: int) -> list[Edge]:
+        """The edges that leave a node and began or ended with the event at ``seq``."""
+        found = [self.edges[edge_id] for edge_id in self._leaving.get(source, ())]
+        return [edge for edge in found if edge.turns[-1] == seq]
+
+    def live_edges(self, source: NodeId, relation: Relation) -> list[Edge]:
+        """The live edges of a relation that leave a node."""
+        found = [self.edges[edge_id] for edge_id in self._leaving.get(source, ()) if edge_id[1] == relation]
+        return [edge for edge in found if edge.live]
 
     def live_edge(self, source: NodeId, relation: Relation, key: str) -> Edge | None:
         """The live edge to the highest generation of ``key`` that has one."""
-        found = [e for e in self.edges.values() if (e.source, e.relation, e.target[0]) == (source, relation, key)]
-        return max((e for e in found if e.live), key=lambda e: e.target[1], default=None)
+        found = [edge for edge in self.live_edges(source, relation) if edge.target[0] == key]
+        return max(found, key=lambda edge: edge.target[1], default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +108,7 @@ def needs(item: Command | Event) -> Needs:
     return Needs(
         keys=(key, *(to for _, to in links), *by),
         generations=((key, item.generation),) if item.generation is not None else (),
-        event_ids=(item.event_id, *item.caused_by, *_rule_ids(item.event_id, len(links))),
+        event_ids=(item.event_id, *item.caused_by, *_rule_ids(item, links)),
         evidence_keys=tuple(e["key"] for e in payload.get("evidence", ()) if "key" in e),
         edges=(*((key, relation, to) for relation, to in links), *((b, Relation.SUPERSEDES, key) for b in by)),
         superseded=(
@@ -133,11 +159,11 @@ async def gather(
     return slices
 
 
-def _rule_ids(event_id: str, contradictions_max: int) -> Iterator[str]:
-    yield f"{event_id}#hint"
-    yield f"{event_id}#transfer"
-    for count in range(contradictions_max):
-        yield contradiction_id(event_id, count)
+def _rule_ids(item: Command | Event, links: Iterable[tuple[Relation, str]]) -> Iterator[str]:
+    if item.transition is Transition.HINTED:
+        yield f"{item.event_id}#hint"
+    for count, _ in enumerate(to for relation, to in links if relation is Relation.CONTRADICTS):
+        yield contradiction_id(item.event_id, count)
 
 
 def contradiction_id(event_id: str, count: int) -> str:

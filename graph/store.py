@@ -20,7 +20,7 @@ from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction
 from neo4j.exceptions import AuthError, ConfigurationError, DriverError, Neo4jError
 
 from graph import lifecycle, projection, queries, schema
-from graph.batch import Batch, load, lock, mark, run, write
+from graph.batch import Batch, Statement, load, lock, mark, run, write
 from graph.commands import Command
 from graph.errors import KnowledgeError, NotFoundError, UnavailableError, ValidationError
 from graph.journal import Event, Head
@@ -57,6 +57,16 @@ class Taken:
     event_id: str
     applied: bool
     newly_at_risk: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What was decided in one project for a journal that ends with the hash ``before``; then it ends with ``after``."""
+
+    project: str
+    before: str
+    after: str
+    statements: Sequence[Statement]
 
 
 class _NothingTakenError(Exception):
@@ -214,6 +224,38 @@ class Store:
 
         with contextlib.suppress(_NothingTakenError):
             await self._transactions.write(work, BATCH_SECONDS)
+
+    async def append_decided(self, decided: Sequence[Decided], *, seconds: float = BATCH_SECONDS) -> bool:
+        """Append what was decided beside the database, in one transaction, if the journals are still as they were then.
+
+        Args:
+            decided: For each project concerned.
+            seconds: The deadline.
+
+        Returns:
+            False when another writer was faster in one of the projects; then nothing was appended.
+
+        Raises:
+            InDoubtError: the answer to the commit was lost and the database could not be asked again in time.
+            UnavailableError: nothing was taken.
+        """
+        self.require_room()
+
+        async def work(tx: AsyncManagedTransaction) -> bool:
+            heads = [(await lock(tx, part.project)).hash for part in decided]
+            if heads == [part.after for part in decided]:
+                return True  # an earlier attempt of ours was committed although its answer was lost
+            if heads != [part.before for part in decided]:
+                raise _NothingTakenError
+            for part in decided:
+                for name, params in part.statements:
+                    await run(tx, name, **params)
+            return True
+
+        try:
+            return await self._transactions.write_once(work, seconds)
+        except _NothingTakenError:
+            return False
 
     async def project_write(self, name: str, *, seconds: float = BATCH_SECONDS, **params: Any) -> list[Row]:
         """The rows of a write statement that is no event: dropping or marking a projection.

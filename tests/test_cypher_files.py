@@ -25,7 +25,9 @@ LABEL = re.compile(r"(?<=[\w(]):([A-Z]\w*(?:[:|&]!?[A-Z]\w*)*)")
 PROPERTY = re.compile(r"(?:\b([a-z_]\w*))?(?<!\.)\.([a-z_]\w*)")
 PATTERN_MAP = re.compile(r"\(\w*:\w+ \{([^}]*)\}\)")
 MAPS = frozenset({"wanted", "row", "event", "edge"})  # variables that hold no node and no relationship
-WITH_DYNAMIC_NAMES = frozenset({"nodes_put", "edges_put", "repair_nodes", "repair_evidence", "repair_project"})
+WITH_DYNAMIC_NAMES = frozenset(
+    {"nodes_create", "nodes_put", "edges_create", "edges_put", "repair_nodes", "repair_evidence", "repair_project"}
+)
 KEYWORDS = frozenset(
     re.findall(
         r"\w+",

@@ -165,6 +165,13 @@ def event_row(seq: int, **changes: object) -> Row:
     return row | changes
 
 
+ABOUT: LiteralString = "CREATE (:Knowledge {key: 'a'})"
+
+
+def with_evidence(event: Row, *evidence: Row) -> Row:
+    return {"event": event, "evidence": list(evidence)}
+
+
 JOURNAL: LiteralString = """
 UNWIND [3, 1, 5, 2, 4] AS seq
 CREATE (e:Event {seq: seq, event_id: 'e' + seq}), (:Event {project: 'q', seq: seq, event_id: 'e' + seq})
@@ -189,19 +196,32 @@ def test_events_come_back_as_they_were_put(scenario: Stage) -> None:
     second = event_row(2, reason="why", caused_by=["e1"], execution='{"run":"r"}', newly_at_risk=3)
     present = sum(value is not None for row in (first, second) for value in row.values())
     scenario(
-        given="",
-        when=("events_put", {"rows": [first, second]}),
+        given=ABOUT,
+        when=("events_create", {"rows": [with_evidence(first), with_evidence(second)]}),
         rows=[{"written": 2}],
-        effects={"+nodes": 2, "+labels": 2, "+properties": present},
+        effects={"+nodes": 2, "+labels": 2, "+relationships": 2, "+properties": present},
     ).then(
         ("events_at", {"seqs": [1, 2]}),
         rows=[{"event": {k: v for k, v in row.items() if k != "verifies"}} for row in (first, second)],
     )
 
 
+def test_an_event_brings_evidence_on_which_its_node_stands(scenario: Stage) -> None:
+    scenario(
+        given=ABOUT,
+        when=("events_create", {"rows": [with_evidence(event_row(5), EVIDENCE_ROW, EVIDENCE_ROW | {"key": "e2"})]}),
+        rows=[{"written": 1}],
+        effects={"+nodes": 3, "+labels": 3, "+relationships": 3, "+properties": 18 + 2 * 8 + 2},
+    ).then(
+        ("evidence_of", {"ids": [["a", 1]], "seq": ALWAYS}),
+        rows=[{"key": "a", "generation": 1, "evidence": [EVIDENCE_ROW, EVIDENCE_ROW | {"key": "e2"}]}],
+    ).then(("evidence_named", {"keys": ["e1", "none"]}), rows=[{"evidence": {"project": "p"} | EVIDENCE_ROW}])
+
+
 def test_times_are_kept_as_instants(scenario: Stage, database: Database) -> None:
-    scenario.given("")
-    database.statement(queries.load("events_put"), {"rows": [event_row(1)]})
+    scenario.given(ABOUT)
+    row = {"project": "p", "rows": [with_evidence(event_row(1))]}
+    database.statement(queries.load("events_create"), row)
     assert database.query(
         "MATCH (e:Event) RETURN valueType(e.time) AS time, valueType(e.recorded_at) AS recorded_at"
     ) == [{"time": "ZONED DATETIME NOT NULL", "recorded_at": "ZONED DATETIME NOT NULL"}]
@@ -210,13 +230,13 @@ def test_times_are_kept_as_instants(scenario: Stage, database: Database) -> None
 @pytest.mark.parametrize("taken", [event_row(1, event_id="other"), event_row(2, event_id="e1")])
 def test_a_position_and_an_event_id_are_taken_once_in_a_project(scenario: Stage, taken: Row) -> None:
     put = scenario(
-        given="",
-        when=("events_put", {"rows": [event_row(1), event_row(1, project="q")]}),
+        given=ABOUT,
+        when=("events_create", {"rows": [with_evidence(event_row(1)), with_evidence(event_row(1, project="q"))]}),
         rows=[{"written": 2}],
-        effects={"+nodes": 2, "+labels": 2, "+properties": 36},
+        effects={"+nodes": 2, "+labels": 2, "+relationships": 2, "+properties": 36},
     )
     with pytest.raises(ConstraintError):
-        put.then(("events_put", {"rows": [taken]}))
+        put.then(("events_create", {"rows": [with_evidence(taken)]}))
 
 
 def test_events_are_tied_once_to_what_they_are_about_and_what_caused_them(scenario: Stage) -> None:
@@ -321,26 +341,6 @@ CREATE (a:Knowledge {key: 'a'}), (b:Knowledge {key: 'b'}), (:Knowledge {key: 'c'
 """
 
 
-def test_evidence_is_written_once_and_never_changed(scenario: Stage) -> None:
-    bare = {
-        "key": "e2",
-        "type": "t",
-        "source": "s",
-        "timestamp": LATE,
-        "hash": None,
-        "artifact_ref": None,
-        "metadata": None,
-    }
-    scenario(
-        given="CREATE (:Evidence {project: 'q', key: 'e1'})",
-        when=("evidence_put", {"rows": [EVIDENCE_ROW, bare]}),
-        rows=[{"written": 2}],
-        effects={"+nodes": 2, "+labels": 2, "+properties": 13},
-    ).again(effects={}).then(
-        ("evidence_put", {"rows": [EVIDENCE_ROW | {"type": "other"}]}), rows=[{"written": 1}]
-    ).then(("evidence_named", {"keys": ["e1", "none"]}), rows=[{"evidence": {"project": "p"} | EVIDENCE_ROW}])
-
-
 def test_a_node_stands_on_evidence_since_it_was_first_said(scenario: Stage) -> None:
     row = {"key": "a", "generation": 1, "evidence": "e1", "seq": 3}
     scenario(
@@ -429,6 +429,22 @@ def test_a_node_is_made_with_its_labels_and_comes_back_as_it_was_put(scenario: S
             }
         ],
     )
+
+
+def test_a_new_node_is_like_one_that_was_put(scenario: Stage, database: Database) -> None:
+    row = node_row(verified_at="2026-01-03T00:00:00Z", verified_seq=2, lineage='{"sources":[]}', confirmed_by="human")
+    new = {"node": {name: value for name, value in row.items() if name != "labels"}, "labels": row["labels"]}
+    ways: list[tuple[str, Row]] = [("nodes_put", row), ("nodes_create", new)]
+    found: list[list[Row]] = []
+    for name, rows in ways:
+        scenario(
+            given="",
+            when=(name, {"rows": [rows]}),
+            rows=[{"written": 1}],
+            effects={"+nodes": 1, "+labels": 3, "+properties": 20},
+        )
+        found.append(database.query("MATCH (n:Knowledge) RETURN properties(n) AS properties, labels(n) AS labels"))
+    assert found[0] == found[1]
 
 
 def test_a_changed_state_changes_the_label_and_leaves_the_mark(scenario: Stage) -> None:
@@ -725,6 +741,23 @@ def test_each_relation_becomes_a_type_and_an_unknown_end_nothing(scenario: Stage
         ("relation_counts", {}),
         rows=[{"relation": relation, "edges": 1} for relation in sorted(relation.lower() for relation in ALL_TYPES)],
     )
+
+
+def test_a_new_edge_is_like_one_that_was_put(scenario: Stage, database: Database) -> None:
+    rows = [edge_row(), edge_row(relation="SUPPORTS", turns=[3, 4], until=LATE), edge_row(to=["c", 1])]
+    found: list[list[Row]] = []
+    ways: list[tuple[str, Params]] = [("edges_put", {"rows": rows}), ("edges_create", {"rows": rows})]
+    for way in ways:
+        scenario(
+            given="CREATE (:Knowledge {key: 'a'}), (:Knowledge {key: 'b'}), (:Knowledge {project: 'q', key: 'c'})",
+            when=way,
+            rows=[{"written": 2}],
+            effects={"+relationships": 2, "+properties": 9},
+        )
+        found.append(
+            database.query("MATCH ()-[r]->() RETURN type(r) AS type, properties(r) AS properties ORDER BY type")
+        )
+    assert found[0] == found[1]
 
 
 def test_an_edge_is_not_taken_for_its_reverse_or_for_another_relation(scenario: Stage) -> None:
@@ -1075,6 +1108,18 @@ def test_marks_are_settled_as_they_are_told(scenario: Stage) -> None:
         rows=[{"written": 3}],
         effects={"-labels": 1, "+labels": 1, "-properties": 2, "+properties": 2},
     ).again(effects={}).then(("risk_marked", {}), rows=[{"key": key, "generation": 1} for key in ("b", "c", "d")])
+
+
+def test_marks_are_put_and_taken_away(scenario: Stage) -> None:
+    scenario(
+        given="""
+        CREATE (:Knowledge:AtRisk {key: 'a', risk_seq: 5}), (:Knowledge:AtRisk {key: 'b', risk_seq: 5}),
+          (:Knowledge {key: 'c'}), (:Knowledge:AtRisk {project: 'q', key: 'a', risk_seq: 5})
+        """,
+        when=("marks_put", {"rows": [["a", 1, 0], ["b", 1, 3], ["c", 1, 4], ["none", 1, 4]]}),
+        rows=[{"written": 3}],
+        effects={"-labels": 1, "+labels": 1, "-properties": 2, "+properties": 2},
+    ).again(effects={}).then(("risk_marked", {}), rows=[{"key": key, "generation": 1} for key in ("b", "c")])
 
 
 def test_nodes_at_risk_are_listed_by_key_and_generation(scenario: Stage) -> None:

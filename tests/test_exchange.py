@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, LiteralString
 
 from ledger import HUMAN
 
+from graph.commands import read_command
 from graph.exchange import Report, Terms, import_journal
 from graph.service import Service
+from graph.store import BATCH_SECONDS, Decided, Store
 
 
 def taken(loop: asyncio.Runner, service: Service, lines: list[dict[str, Any]], **how: Any) -> Report:
@@ -63,3 +67,88 @@ def test_one_bad_line_keeps_everything_out_and_keep_going_only_itself(loop: asyn
     assert [(bad.line, bad.error.code) for bad in report.refusals] == [(2, "NOT_FOUND")]
     assert loop.run(service.projects()) == []
     assert taken(loop, service, lines, keep_going=True).taken == 2
+
+
+def mixed() -> list[dict[str, Any]]:
+    """A life in which marks come and go, evidence is shared and events follow by rule."""
+    sheet = {"key": "sheet", "type": "file", "source": "s", "metadata": {"n": 1.5}}
+    lines: list[dict[str, Any]] = []
+
+    def add(transition: str, key: str, **more: Any) -> None:
+        lines.append({"transition": transition, "key": key, "event_id": f"e{len(lines)}", "reason": "r", **more})
+
+    def to(relation: str, other: str) -> dict[str, Any]:
+        return {"payload": {"relation": relation, "to": other}}
+
+    for key in "abcdef":
+        ends = [{"relation": "depends_on", "to": other} for other in "abcdef" if other < key]
+        add("proposed", key, payload={"proposition": f"claim {key}", "relations": ends, "evidence": [sheet]})
+    add("superseded", "a", payload={"by": "f"})
+    add("confirmed", "c", payload={"evidence": [sheet, {"type": "run", "source": "s"}]}, caused_by=["e6"])
+    add("corrected", "b", payload={"proposition": "claim b, corrected", "evidence": [{"type": "t", "source": "s"}]})
+    add("linked", "b", **to("derived_from", "c"))
+    add("invalidated", "c")
+    add("linked", "d", **to("contradicts", "e"))
+    add("unlinked", "b", **to("derived_from", "c"))
+    add("linked", "b", **to("derived_from", "c"))
+    add("hinted", "f", payload={"outcome": "harmful", "supported": False})
+    add("confirmed", "f", payload={"evidence": [{"type": "run", "source": "s"}]})
+    add("forgotten", "f")
+    add(
+        "proposed", "a", payload={"proposition": "claim a, again", "relations": [{"relation": "depends_on", "to": "d"}]}
+    )
+    add("invalidated", "d")
+    return lines
+
+
+async def graph(service: Service, project: str) -> list[Any]:
+    """All that a project holds, without its name and what tells when and where it was recorded."""
+    statements: tuple[LiteralString, ...] = (
+        "MATCH (n:Knowledge|Event|Evidence {project: $project}) RETURN labels(n) AS what, properties(n) AS holds",
+        """MATCH (a {project: $project})-[r]->(b)
+        RETURN [a.key, a.generation, a.seq, type(r), b.key, b.generation, b.seq] AS what, properties(r) AS holds""",
+    )
+    changing = {"project", "updated_at", "recorded_at", "hash", "prev_hash", "payload"}
+    found: list[Any] = []
+    for statement in statements:
+        records, _, _ = await service.store.driver.execute_query(statement, project=project)
+        for record in records:
+            holds = {name: value for name, value in record["holds"].items() if name not in changing}
+            found.append(repr((sorted(map(repr, record["what"])), sorted(holds.items(), key=repr))))
+    return sorted(found)
+
+
+def test_what_is_decided_beside_the_database_comes_out_as_what_the_database_decides(
+    loop: asyncio.Runner, service: Service
+) -> None:
+    lines: list[dict[str, Any]] = [{**line, "time": "2026-01-01T00:00:00Z"} for line in mixed()]
+    for number, line in enumerate(lines):
+        for at, record in enumerate(line.get("payload", {}).get("evidence", ())):
+            record.setdefault("key", f"made-{number}-{at}")
+    assert taken(loop, service, lines, project="P").refused == 0
+
+    async def one_by_one() -> None:
+        for line in lines:
+            await service.run(read_command(line, actor=HUMAN, project="Q"))
+
+    loop.run(one_by_one())
+    assert loop.run(graph(service, "P")) == loop.run(graph(service, "Q"))
+    assert loop.run(service.verify("P"))["differences"] == []
+
+
+class Raced(Store):
+    """A store into which somebody else writes just before something decided comes."""
+
+    async def append_decided(self, decided: Sequence[Decided], *, seconds: float = BATCH_SECONDS) -> bool:
+        other = read_command(claimed("other"), actor=HUMAN, project="P")
+        await self.append([other], datetime.now(UTC))
+        return await super().append_decided(decided, seconds=seconds)
+
+
+def test_what_another_writer_came_before_is_decided_again(loop: asyncio.Runner, service: Service) -> None:
+    lines = [*mixed(), claimed("other", event_id="mine")]
+    raw = [json.dumps(line).encode() for line in lines]
+    store = Raced(service.store.driver, service.store.database)
+    report = loop.run(import_journal(store, lambda: raw, Terms("P", HUMAN)))
+    assert (report.taken, report.repeated, report.refused) == (len(lines) - 1, 1, 0)
+    assert loop.run(service.verify("P"))["differences"] == []

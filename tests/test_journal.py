@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from ledger import AGENT, HUMAN, Ledger, claim, evidence
 
 from graph.commands import lineage_of_resource, lineage_of_text, read_command, repeats
@@ -189,3 +192,31 @@ def test_blanks_around_a_long_proposition_do_not_count() -> None:
 )
 def test_an_instant_has_one_written_form(text: str, written: str) -> None:
     assert instant_text(checked_instant(text, "time")) == written
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(min_value=2**63 - 2, max_value=2**64 + 2)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+)
+
+
+@settings(deadline=None)
+@given(JSON)
+@example({"\ue000": 1, "\U00010000": 2, "\x7f\x1f\u2028": '\x00/"\\'})
+@example([1e16, 9999999999999998.0, 1e-4, 9.999e-5, -0.0, 5e-324, 1.7976931348623157e308, 1e22])
+def test_canonical_json_is_as_the_contract_defines_it(value: object) -> None:
+    defined = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    assert canonical(value) == defined
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), {1, 2}, {"a": object()}, datetime(2026, 1, 1, tzinfo=UTC)]
+)
+def test_what_json_cannot_carry_has_no_canonical_form(value: object) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        canonical([value])

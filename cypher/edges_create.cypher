@@ -1,0 +1,16 @@
+// edges_create: write edges that are new to the project.
+//
+// kind:    write
+// params:  project: str, rows: [map of from, relation (a relationship type), to, turns, times, event_ids, since, until]
+// returns: written: int
+// bounds:  one edge a row
+UNWIND $rows AS row
+MATCH (a:Knowledge {project: $project, key: row.from[0], generation: row.from[1]})
+MATCH (b:Knowledge {project: a.project, key: row.to[0], generation: row.to[1]})
+CREATE (a)-[r:$(row.relation)]->(b)
+SET r.turns = row.turns,
+    r.times = [t IN row.times | datetime(t)],
+    r.event_ids = row.event_ids,
+    r.since = datetime(row.since),
+    r.until = datetime(row.until)
+RETURN count(r) AS written
