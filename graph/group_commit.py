@@ -28,6 +28,7 @@ SHARED_CHARS_MAX = 4_000_000  # of the payloads of one transaction, which the da
 WAITING_COMMANDS_MAX = 4_096  # of all projects: some seconds of work; whoever comes then had better ask again later
 WAITING_CHARS_MAX = 64_000_000  # of the payloads that wait
 TRANSACTIONS_MAX = 16  # under way at a time; more would wait for the database's processors
+ALONE_SECONDS = 10.0  # of the time are kept for trying each alone, but never more than half of what there is
 ANSWER_SECONDS = 0.8  # behind the deadline: the store hears within half a second of what the database gave up
 
 Answer = Taken | KnowledgeError
@@ -224,14 +225,14 @@ class GroupCommit:
 
     async def _commit(self, together: list[Request]) -> None:
         """Have requests taken and their callers answered: in one transaction, else each in its own."""
-        present = [request for request in together if not request.answer.done()]
+        now = asyncio.get_running_loop().time()
+        present = [request for request in together if not request.answer.done() and request.deadline > now]
         if not present:
             return
-        patience = max(request.deadline for request in present) - asyncio.get_running_loop().time()
+        patience = max(request.deadline for request in present) - now
         alone = len(present) == 1
         try:
-            # The first half of the time is for all together, so that each still has time of its own.
-            answers = await self._taken(present, patience if alone else patience / 2)
+            answers = await self._taken(present, patience if alone else max(patience / 2, patience - ALONE_SECONDS))
         except Exception as error:  # noqa: BLE001  whatever it is, it is told to whom it concerns
             if alone or not _may_lie_in_one(error):
                 for request in present:

@@ -1,0 +1,99 @@
+"""What is repeated, what is not, and what a caller is told of a transaction that failed; all of it on Neo4j."""
+
+# pyright: strict
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from neo4j import AsyncManagedTransaction
+from neo4j.exceptions import Neo4jError
+from strategies import said
+
+from graph.errors import KnowledgeError, LimitError, TooSlowError
+from graph.store import Store, Taken
+from graph.transactions import Transactions
+
+GREEDY = "UNWIND range(1, 50000000) AS x WITH collect(x) AS xs RETURN size(xs) AS size"
+SLOW = "UNWIND range(1, 100000) AS x UNWIND range(1, 100000) AS y RETURN count(x + y) AS count"
+
+
+class Worked:
+    """Work that runs a statement, and counts how often it was begun."""
+
+    def __init__(self, statement: str) -> None:
+        self.statement: Any = statement
+        self.times = 0
+
+    async def __call__(self, tx: AsyncManagedTransaction) -> list[dict[str, Any]]:
+        self.times += 1
+        return await (await tx.run(self.statement)).data()
+
+
+@pytest.fixture
+def transactions(store: Store) -> Transactions:
+    return Transactions(store.driver, store.database)
+
+
+Way = Callable[[Transactions, Any, float], Any]
+WAYS = pytest.mark.parametrize(
+    "way", [Transactions.read, Transactions.write, Transactions.write_once], ids=lambda way: way.__name__
+)
+
+
+@WAYS
+def test_what_takes_too_much_memory_is_tried_once(transactions: Transactions, loop: asyncio.Runner, way: Way) -> None:
+    work = Worked(GREEDY)
+    with pytest.raises(LimitError) as refused:
+        loop.run(way(transactions, work, 60.0))
+    assert work.times == 1
+    assert refused.value.allowed == "a smaller request"
+    assert loop.run(way(transactions, Worked("RETURN 1 AS one"), 60.0)) == [{"one": 1}]
+
+
+@WAYS
+def test_what_takes_too_long_is_tried_once(transactions: Transactions, loop: asyncio.Runner, way: Way) -> None:
+    work = Worked(SLOW)
+    with pytest.raises(TooSlowError):
+        loop.run(way(transactions, work, 1.0))
+    assert work.times == 1
+
+
+@WAYS
+def test_what_fails_for_a_passing_reason_is_repeated(
+    transactions: Transactions, loop: asyncio.Runner, way: Way
+) -> None:
+    class Passing(Worked):
+        async def __call__(self, tx: AsyncManagedTransaction) -> list[dict[str, Any]]:
+            rows = await super().__call__(tx)
+            if self.times == 1:
+                raise Neo4jError._hydrate_neo4j(code="Neo.TransientError.Transaction.DeadlockDetected", message="")
+            return rows
+
+    work = Passing("RETURN 1 AS one")
+    assert loop.run(way(transactions, work, 60.0)) == [{"one": 1}]
+    assert work.times == 2
+
+
+def test_a_project_that_is_held_for_long_is_told_as_slow_and_nothing_is_taken(
+    store: Store, loop: asyncio.Runner
+) -> None:
+    async def scenario() -> None:
+        await store.append([said("proposed", "a", proposition="The gate is shut")], datetime.now(UTC))
+        sessions = Transactions(store.driver, store.database)
+        async with sessions.session("WRITE") as session, await session.begin_transaction() as held:
+            await held.run("MATCH (p:Project {name: 'P'}) SET p._lock = true REMOVE p._lock")
+            with pytest.raises(TooSlowError) as told:
+                await store.append([said("used", "a", event_id="u")], datetime.now(UTC), seconds=8.0)
+            assert isinstance(told.value, KnowledgeError)
+            await held.rollback()
+        answers = await store.append([said("used", "a", event_id="u")], datetime.now(UTC))
+        assert isinstance(answers[0], Taken)
+        assert answers[0].applied
+
+    loop.run(scenario())
