@@ -186,7 +186,7 @@ class GroupCommit:
                 raise InDoubtError(
                     "the database did not answer in time", allowed="the same request with the same event id"
                 ) from error
-            raise TooSlowError("the database did not answer in time", allowed="the same request later") from error
+            raise _too_slow() from error
         finally:
             self._lines.leave(request)
 
@@ -226,7 +226,9 @@ class GroupCommit:
     async def _commit(self, together: list[Request]) -> None:
         """Have requests taken and their callers answered: in one transaction, else each in its own."""
         now = asyncio.get_running_loop().time()
-        present = [request for request in together if not request.answer.done() and request.deadline > now]
+        for late in (request for request in together if request.deadline <= now):
+            _settle(late, _too_slow())
+        present = [request for request in together if not request.answer.done()]
         if not present:
             return
         patience = max(request.deadline for request in present) - now
@@ -262,6 +264,10 @@ class GroupCommit:
 def _may_lie_in_one(error: Exception) -> bool:
     """Whether others may go through without the one at fault; a lost connection or commit is nobody's."""
     return isinstance(error, TooSlowError) or not isinstance(error, UnavailableError | InDoubtError)
+
+
+def _too_slow() -> TooSlowError:
+    return TooSlowError("the database did not answer in time", allowed="the same request later")
 
 
 def _settle(request: Request, outcome: list[Answer] | Exception) -> None:

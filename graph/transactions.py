@@ -22,7 +22,7 @@ TRANSACTIONS_MAX = 64  # at once; more of them finish none sooner, and all have 
 SLACK_SECONDS = 0.5  # the server is given the deadline, the client this much more to hear of it
 _PAUSE_SECONDS = 0.5  # between two questions after a lost commit: a server that restarts needs seconds
 _OUT_OF_MEMORY = ("MemoryPoolOutOfMemory", "OutOfMemory", "StackOverFlow")
-_OUT_OF_TIME = ("TransactionTimedOut", "LockClient", "LockAcquisitionTimeout", "BookmarkTimeout")
+_OUT_OF_TIME = ("TransactionTimedOut", "LockClient", "BookmarkTimeout")
 _LOG = logging.getLogger("whence.store")
 T = TypeVar("T")
 Work = Callable[[AsyncManagedTransaction], Awaitable[T]]
@@ -127,8 +127,14 @@ class Transactions:
         Of the fields of a document that are read at once, one that is refused lets the others be cancelled. The driver
         would then give up the connection, and the socket of one that was about to be opened would never be closed.
         """
-        await self._free.acquire()
-        under_way = asyncio.ensure_future(self._transact(work, access, seconds))
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + seconds
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._free.acquire()
+        except TimeoutError as error:
+            raise _too_slow() from error
+        under_way = asyncio.ensure_future(self._transact(work, access, deadline - clock()))
         self._under_way.add(under_way)
         under_way.add_done_callback(self._ended)
         return await asyncio.shield(under_way)
@@ -197,6 +203,8 @@ def ours(error: Neo4jError | DriverError) -> KnowledgeError:
         return _too_slow()
     if _names(error, *_OUT_OF_MEMORY):
         return LimitError("the request needs more memory than the database grants one", allowed="a smaller request")
+    if _names(error, "LockAcquisitionTimeout"):
+        return UnavailableError("another writer holds the project for long", allowed="the same request later")
     if isinstance(error, AuthError):
         return UnavailableError("the database refuses the credentials", field="NEO4J_PASSWORD")
     if isinstance(error, ClientError):
