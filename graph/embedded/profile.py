@@ -161,7 +161,6 @@ TEST = Profile(
         ("db.tx_log.rotation.size", "16M"),
         ("db.store.files.preallocate", "false"),
         ("server.bolt.thread_pool_min_size", "1"),
-        ("db.memory.transaction.max", "96M"),
     ),
     auth=False,
     browser=False,
