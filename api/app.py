@@ -25,7 +25,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException as RoutingError
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import (
     JSONResponse,
     RedirectResponse,
@@ -42,9 +42,11 @@ from strawberry.types import ExecutionResult
 from strawberry.types.execution import PreExecutionError
 
 from api.checks import Facts
+from api.connections import BoundedConnection
 from api.direct import Direct
 from api.execution import Plans, ServedSchema, facts_of
 from api.loaders import REQUEST_ID, Context
+from api.persisted import PersistedQueries
 from api.schema import build_schema
 from api.settings import Settings
 from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, SAFETY, encoded, prefers_graphql
@@ -112,6 +114,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         self.service = service
         self.reads = reads
         self.settings = settings
+        self.persisted = PersistedQueries(schema.admits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; whatever keeps it from GraphQL is told in JSON."""
@@ -122,6 +125,11 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             allowed = f"at most {BODY_BYTES_MAX} bytes"
             response = _refusal(Facts("LIMIT", "the body is too large", "body", BODY_BYTES_MAX, allowed), 413)
             response.headers["connection"] = "close"
+        except ClientDisconnect:  # nobody is there to be answered
+            return
+        except KnowledgeError as error:
+            response = _refusal(facts_of(error), 200 if error.code.startswith("PERSISTED") else None)
+            response.headers["cache-control"] = "no-store"
         except HTTPException as error:
             # Strawberry says 400 where the method is at fault: a mutation that came as GET.
             by_get = request.method == "GET" and "not allowed" in error.reason
@@ -202,7 +210,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             if not isinstance(fields.get(name), (kind, type(None))):
                 raise HTTPException(400, f"`{name}` must be {form} or null")
         return GraphQLRequestData(
-            fields.get("query"),
+            self.persisted.text(fields.get("query"), fields.get("extensions")),
             fields.get("variables"),
             fields.get("operationName"),
             fields.get("extensions"),
@@ -211,7 +219,8 @@ class GraphQLEndpoint(GraphQL[Context, None]):
     def should_render_graphql_ide(self, request: BaseRequestProtocol) -> bool:
         """Only for what asks for a page: `curl` and the like get JSON."""
         wants = request.headers.get("accept", "")
-        return request.method == "GET" and request.query_params.get("query") is None and "text/html" in wants
+        asks = {"query", "extensions"} & set(request.query_params)
+        return request.method == "GET" and not asks and "text/html" in wants
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -418,7 +427,7 @@ async def serve(
         raise UnavailableError(f"{host}:{port} cannot be listened on", field="port", allowed="a free port") from error
     config = uvicorn.Config(
         create_app(service, settings),
-        http="httptools",
+        http=BoundedConnection,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -33,6 +33,7 @@ from graphql import (
     OperationType,
     get_operation_ast,
     parse,
+    validate,
 )
 from strawberry.extensions import ParserCache, SchemaExtension, ValidationCache
 from strawberry.types import ExecutionContext, ExecutionResult
@@ -283,6 +284,16 @@ class ServedSchema(strawberry.Schema):
             result.errors = self._coercion_errors(query, kwargs.get("operation_name"), variables) or result.errors
         result.errors = [told(error) for error in result.errors]
         return result
+
+    def admits(self, query: str) -> bool:
+        """Whether a text would be executed, with some variables or none."""
+        try:
+            refuse_long(query)
+            document = parse(query, max_tokens=TOKENS_MAX)
+            measure(self._schema, document, {})
+        except (GraphQLError, LimitError):
+            return False
+        return not validate(self._schema, document, RULES)
 
     def process_errors(self, errors: list[GraphQLError], execution_context: ExecutionContext | None = None) -> None:
         """Log nothing here: most errors are refusals, and ``told`` logs the others."""
