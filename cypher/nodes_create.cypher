@@ -8,6 +8,7 @@ UNWIND $rows AS row
 CREATE (n:Knowledge)
 SET n = row.node,
     n.project = $project,
+    n.risk_seq = 0,
     n.valid_from = datetime(row.node.valid_from),
     n.valid_to = datetime(row.node.valid_to),
     n.created_at = datetime(row.node.created_at),

@@ -5,8 +5,8 @@
 // returns: written: int
 // bounds:  one node a row
 //
-// at_risk is not written here but by risk_spread and risk_settle; only retiring ends it, since what is retired is
-// never itself at risk.
+// at_risk is not written here but by risk_spread and risk_clear; only retiring ends it, since what is retired is
+// never itself at risk. The mark is 0 before there is one: to change a number costs half of what it costs to add one.
 UNWIND $rows AS row
 MERGE (n:Knowledge {project: $project, key: row.key, generation: row.generation})
 SET n.proposition = row.proposition,
@@ -27,10 +27,11 @@ SET n.proposition = row.proposition,
     n.unsupported = row.unsupported,
     n.forgotten = row.forgotten,
     n.confirmed_by = row.confirmed_by,
-    n.lineage = row.lineage
+    n.lineage = row.lineage,
+    n.risk_seq = CASE WHEN row.retired_seq IS NULL THEN coalesce(n.risk_seq, 0) ELSE 0 END
 REMOVE n:Proposed:Confirmed:Challenged:Corrected:Superseded:Invalidated:Forgotten
 SET n:$(row.labels)
 FOREACH (_ IN CASE WHEN row.retired_seq IS NULL THEN [] ELSE [1] END |
-  REMOVE n:AtRisk, n.risk_seq
+  REMOVE n:AtRisk
 )
 RETURN count(n) AS written

@@ -3,8 +3,9 @@
 // kind:    read
 // params:  project: str
 // returns: key: str, generation: int
-// bounds:  nodes at risk
-MATCH (n:AtRisk)
-WHERE n.project = $project AND n.key IS NOT NULL AND n.generation >= 1
+// bounds:  the nodes of the project
+MATCH (n:Knowledge)
+USING INDEX n:Knowledge(project, key, generation)
+WHERE n.project = $project AND n.key IS NOT NULL AND n.generation >= 1 AND n:AtRisk
 RETURN n.key AS key, n.generation AS generation
 ORDER BY key, generation

@@ -142,18 +142,7 @@ async def _threaten(tx: AsyncManagedTransaction, batch: Batch, source: NodeId, t
 
 
 async def _spread(tx: AsyncManagedTransaction, batch: Batch, start: NodeId, seq: int) -> int:
-    await flush(tx, batch)
-    row = (
-        await run(
-            tx,
-            "risk_spread",
-            project=batch.here.project,
-            key=start[0],
-            generation=start[1],
-            seq=seq,
-            watched=[key for key, _ in batch.here.nodes],
-        )
-    )[0]
+    row = await _walk(tx, batch, "risk_spread", start, seq)
     for key, generation in row["seen"]:
         _set_risk(batch.here, (key, generation), seq)
     return row["newly"]
@@ -164,11 +153,6 @@ def _mark_alone(batch: Batch, node: NodeId, seq: int | None) -> None:
     batch.marked[node] = seq or 0
 
 
-def _set_risk(here: Slice, node: NodeId, seq: int | None) -> None:
-    if node in here.nodes:
-        here.nodes[node] = replace(here.nodes[node], risk_seq=seq)
-
-
 async def _clear(tx: AsyncManagedTransaction, batch: Batch, start: NodeId) -> None:
     node = batch.here.nodes[start]
     seq = node.risk_seq
@@ -177,24 +161,23 @@ async def _clear(tx: AsyncManagedTransaction, batch: Batch, start: NodeId) -> No
     if start not in batch.depended and (node.verified_seq or 0) > seq:
         _mark_alone(batch, start, None)
         return
+    row = await _walk(tx, batch, "risk_clear", start, seq)
+    for key, generation, left in row["seen"]:
+        _set_risk(batch.here, (key, generation), left or None)
+
+
+async def _walk(tx: AsyncManagedTransaction, batch: Batch, name: str, start: NodeId, seq: int) -> Row:
+    """Change marks in the database, whatever their number; of those that it changed the slice's come back."""
     await flush(tx, batch)
-    project = batch.here.project
-    rows = await run(tx, "risk_reach", project=project, key=start[0], generation=start[1], seq=seq)
-    verified: dict[NodeId, int] = {(row["key"], row["generation"]): row["verified_seq"] for row in rows}
-    dependents: dict[NodeId, list[NodeId]] = {}
-    threats: list[tuple[NodeId, int]] = []
-    for row in rows:
-        node = (row["key"], row["generation"])
-        for key, generation, threat in row["rests_on"]:
-            if (key, generation) in verified:
-                dependents.setdefault((key, generation), []).append(node)
-            else:
-                threats.append((node, threat))
-    found = risk.marks(verified, dependents, threats)
-    settled = {node: found.get(node) for node in verified if found.get(node) != seq}
-    await run(tx, "risk_settle", project=project, rows=[[*node, newer] for node, newer in settled.items()])
-    for node, newer in settled.items():
-        _set_risk(batch.here, node, newer)
+    key, generation = start
+    watched = list({key for key, _ in batch.here.nodes})
+    rows = await run(tx, name, project=batch.here.project, key=key, generation=generation, seq=seq, watched=watched)
+    return rows[0]
+
+
+def _set_risk(here: Slice, node: NodeId, seq: int | None) -> None:
+    if node in here.nodes:
+        here.nodes[node] = replace(here.nodes[node], risk_seq=seq)
 
 
 async def write(tx: AsyncManagedTransaction, batch: Batch) -> None:

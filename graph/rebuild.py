@@ -193,7 +193,7 @@ def _exact(node: Node, wrong: Wrong) -> Row:
     plain = {name: value for name, value in row.items() if name not in _INSTANTS and name != "labels"}
     marked = ["AtRisk"] if node.risk_seq is not None else []
     return {name: row[name] for name in ("key", "generation", *NODE_INSTANTS)} | {
-        "plain": plain | {"project": node.project, "risk_seq": node.risk_seq},
+        "plain": plain | {"project": node.project, "risk_seq": node.risk_seq or 0},
         "labels": [*labels_of(node), *marked],
         "surplus": list(wrong.surplus),
     }

@@ -91,7 +91,7 @@ def node_of(project: str, raw: Row) -> Node:
         verified_at=instant(raw["verified_at"]),
         verified_seq=raw["verified_seq"],
         retired_seq=raw["retired_seq"],
-        risk_seq=raw["risk_seq"],
+        risk_seq=raw["risk_seq"] or None,
         uses=raw["uses"],
         helpful=raw["helpful"],
         harmful=raw["harmful"],

@@ -76,7 +76,7 @@ def node_wrong(
         return Wrong((f"{name} {how}",), itself=True, dropped=bool(rows))
     row, expected_labels = rows[0], {"Knowledge", *labels_of(node), *(["AtRisk"] if node.risk_seq is not None else [])}
     properties = {k: v for k, v in node_row(node).items() if k != "labels"}
-    properties |= {"project": project, "risk_seq": node.risk_seq}
+    properties |= {"project": project, "risk_seq": node.risk_seq or 0}
     sentences = [f"{p} of {name} differs" for p in _differing(_held(row), _expected(properties, NODE_INSTANTS))]
     surplus = tuple(sorted(set(row["labels"]) - expected_labels))
     if set(row["labels"]) != expected_labels:

@@ -412,7 +412,7 @@ def test_a_node_is_made_with_its_labels_and_comes_back_as_it_was_put(scenario: S
         given="",
         when=("nodes_put", {"rows": [row]}),
         rows=[{"written": 1}],
-        effects={"+nodes": 1, "+labels": 3, "+properties": 20},
+        effects={"+nodes": 1, "+labels": 3, "+properties": 21},
     ).again(effects={}).then(
         ("export_nodes", EVERYTHING),
         rows=[
@@ -420,7 +420,7 @@ def test_a_node_is_made_with_its_labels_and_comes_back_as_it_was_put(scenario: S
                 "node": expected
                 | {
                     "project": "p",
-                    "risk_seq": None,
+                    "risk_seq": 0,
                     "at_risk": False,
                     "retired": False,
                     "labels": in_any_order("Knowledge", "Proposed", "Claim"),
@@ -477,14 +477,14 @@ def test_a_retired_node_is_no_longer_at_risk_itself(scenario: Stage) -> None:
         given="CREATE (:Knowledge:Confirmed:Claim:AtRisk {key: 'a', state: 'confirmed', risk_seq: 4})",
         when=("nodes_put", {"rows": [row]}),
         rows=[{"written": 1}],
-        effects={"-labels": 2, "+labels": 2, "-properties": 2, "+properties": 13},
+        effects={"-labels": 2, "+labels": 2, "-properties": 2, "+properties": 14},
     ).again(effects={}).then(
         ("export_nodes", EVERYTHING),
         rows=[
             {
                 "node": {
                     "labels": in_any_order("Knowledge", "Invalidated", "Claim", "Retired"),
-                    "risk_seq": None,
+                    "risk_seq": 0,
                     "retired": True,
                     "retired_seq": 6,
                     "at_risk": False,
@@ -1066,48 +1066,57 @@ def test_generations_of_a_key_are_marked_apart(scenario: Stage) -> None:
     )
 
 
-def test_the_marks_that_may_be_gone_are_those_of_one_retirement_that_hang_together(scenario: Stage) -> None:
+def clear() -> tuple[str, Params]:
+    return "risk_clear", {"key": "a", "generation": 1, "seq": 5, "watched": ["a", "b", "c", "o"]}
+
+
+def cleared(count: int, *seen: list[object]) -> list[Row]:
+    return [{"cleared": count, "seen": in_any_order(*seen)}]
+
+
+def test_a_mark_that_nothing_holds_up_is_taken_back_with_all_that_hang_on_it(scenario: Stage) -> None:
+    scenario(
+        given="""
+        CREATE (:Knowledge:Retired {key: 'r', retired_seq: 5}), (a:Knowledge:AtRisk {key: 'a', risk_seq: 5}),
+          (b:Knowledge:AtRisk {key: 'b', risk_seq: 5}), (c:Knowledge:AtRisk {key: 'c', risk_seq: 5}),
+          (o:Knowledge:AtRisk {key: 'o', risk_seq: 9}), (:Knowledge:AtRisk {key: 'z', risk_seq: 5}),
+          (q:Knowledge:AtRisk {project: 'q', key: 'a', risk_seq: 5}),
+          (b)-[:DEPENDS_ON]->(a), (c)-[:DERIVED_FROM]->(b), (a)-[:DEPENDS_ON]->(c), (o)-[:DEPENDS_ON]->(c),
+          (b)-[:DEPENDS_ON]->(:Knowledge {key: 'l'})
+        """,
+        when=clear(),
+        rows=cleared(3, ["a", 1, 0], ["b", 1, 0], ["c", 1, 0]),
+        effects={"-labels": 3, "-properties": 3, "+properties": 3},
+    ).then(("risk_marked", {}), rows=[{"key": "o", "generation": 1}, {"key": "z", "generation": 1}])
+
+
+def test_a_mark_falls_back_to_the_newest_retirement_that_is_left(scenario: Stage) -> None:
     scenario(
         given="""
         CREATE (r:Knowledge:Retired {key: 'r', retired_seq: 5}), (s:Knowledge:Retired {key: 's', retired_seq: 4}),
-          (a:Knowledge:AtRisk {key: 'a', risk_seq: 5}), (b:Knowledge:AtRisk {key: 'b', risk_seq: 5, verified_seq: 2}),
-          (c:Knowledge:AtRisk {key: 'c', risk_seq: 5}), (o:Knowledge:AtRisk {key: 'o', risk_seq: 3}),
-          (z:Knowledge:AtRisk {key: 'z', risk_seq: 5}), (l:Knowledge {key: 'l'}),
-          (u:Knowledge:AtRisk {key: 'u', risk_seq: 5}), (a)-[:DEPENDS_ON]->(u),
-          (a)-[:DEPENDS_ON]->(r), (a)-[:DERIVED_FROM {turns: [1, 2], until: datetime()}]->(s), (b)-[:DEPENDS_ON]->(a),
-          (b)-[:DEPENDS_ON]->(s), (c)-[:DEPENDS_ON]->(b), (a)-[:DEPENDS_ON]->(c), (b)-[:DEPENDS_ON]->(o),
-          (o)-[:DEPENDS_ON]->(b), (b)-[:DEPENDS_ON]->(l), (z)-[:DEPENDS_ON]->(r)
+          (t:Knowledge:Retired {key: 't', retired_seq: 3}), (a:Knowledge:AtRisk {key: 'a', risk_seq: 5}),
+          (b:Knowledge:AtRisk {key: 'b', risk_seq: 5, verified_seq: 3}), (c:Knowledge:AtRisk {key: 'c', risk_seq: 5}),
+          (o:Knowledge:AtRisk {key: 'o', risk_seq: 2}), (u:Knowledge:AtRisk {key: 'u', risk_seq: 5}),
+          (a)-[:DEPENDS_ON {turns: [1, 2], until: datetime()}]->(r), (a)-[:DEPENDS_ON]->(t), (a)-[:DEPENDS_ON]->(o),
+          (b)-[:DEPENDS_ON]->(a), (c)-[:DEPENDS_ON]->(b), (c)-[:DERIVED_FROM]->(s), (u)-[:DEPENDS_ON]->(r),
+          (o)-[:DEPENDS_ON]->(b)
         """,
-        when=("risk_reach", {"key": "a", "generation": 1, "seq": 5}),
-        rows=in_any_order(
-            {
-                "key": "a",
-                "generation": 1,
-                "verified_seq": 0,
-                "rests_on": in_any_order(["r", 1, 5], ["c", 1, 5], ["u", 1, 5]),
-            },
-            {
-                "key": "b",
-                "generation": 1,
-                "verified_seq": 2,
-                "rests_on": in_any_order(["a", 1, 5], ["s", 1, 4], ["o", 1, 3]),
-            },
-            {"key": "c", "generation": 1, "verified_seq": 0, "rests_on": [["b", 1, 5]]},
-        ),
-    )
+        when=clear(),
+        rows=cleared(1, ["a", 1, 3], ["b", 1, 0], ["c", 1, 4]),
+        effects={"-labels": 1, "-properties": 3, "+properties": 3},
+    ).again(effects={}, rows=cleared(0, ["a", 1, 3]))
 
 
-def test_marks_are_settled_as_they_are_told(scenario: Stage) -> None:
+def test_a_mark_that_something_else_holds_up_stays_with_all_that_hang_on_it(scenario: Stage) -> None:
     scenario(
         given="""
-        CREATE (:Knowledge:AtRisk {key: 'a', risk_seq: 5}), (:Knowledge:AtRisk {key: 'b', risk_seq: 5}),
-          (:Knowledge {key: 'c'}), (:Knowledge:AtRisk {key: 'd', risk_seq: 5}),
-          (:Knowledge:AtRisk {project: 'q', key: 'a', risk_seq: 5})
+        CREATE (r:Knowledge:Retired {key: 'r', retired_seq: 5}), (a:Knowledge:AtRisk {key: 'a', risk_seq: 5}),
+          (b:Knowledge:AtRisk {key: 'b', risk_seq: 5}), (u:Knowledge:AtRisk {key: 'u', risk_seq: 5}),
+          (u)-[:DEPENDS_ON]->(r), (a)-[:DEPENDS_ON]->(u), (b)-[:DEPENDS_ON]->(a), (a)-[:DERIVED_FROM]->(b)
         """,
-        when=("risk_settle", {"rows": [["a", 1, None], ["b", 1, 3], ["c", 1, 4], ["none", 1, 4]]}),
-        rows=[{"written": 3}],
-        effects={"-labels": 1, "+labels": 1, "-properties": 2, "+properties": 2},
-    ).again(effects={}).then(("risk_marked", {}), rows=[{"key": key, "generation": 1} for key in ("b", "c", "d")])
+        when=clear(),
+        rows=cleared(0, ["a", 1, 5], ["b", 1, 5]),
+    )
 
 
 def test_marks_are_put_and_taken_away(scenario: Stage) -> None:
@@ -1650,11 +1659,11 @@ def test_a_slice_tells_all_that_a_fold_needs_of_a_node(scenario: Stage, database
         given="CREATE (:Knowledge {key: 'b'})",
         when=("nodes_put", {"rows": [row]}),
         rows=[{"written": 1}],
-        effects={"+nodes": 1, "+labels": 1, "+properties": 22},
+        effects={"+nodes": 1, "+labels": 1, "+properties": 23},
     )
     (node,) = database.statement(*asking(slice_of(keys=["a"])))[0]["nodes"]
     assert node == {name: value for name, value in row.items() if name != "labels"} | {
-        "risk_seq": None,
+        "risk_seq": 0,
         "newest": 1,
         "depended": False,
     }
@@ -1736,12 +1745,14 @@ WHERE n.key IN ['0/0', '15/0', '29/1']
 SET n.key = {`0/0`: 's', `15/0`: 'm', `29/1`: 't'}[n.key]
 """
 
+RUNGS = ["s", "m", "t", *(f"{layer}/{place}" for layer in range(30) for place in range(3))]
+
 
 @pytest.mark.parametrize(
     ("when", "column", "reached"),
     [
         (("risk_spread", {"key": "r", "generation": 1, "seq": 6, "watched": ["s"]}), "marked", 87),
-        (("risk_reach", {"key": "t", "generation": 1, "seq": 5}), None, 88),
+        (("risk_clear", {"key": "t", "generation": 1, "seq": 5, "watched": RUNGS}), "seen", 88),
         (("risk_graph", {"ids": [["s", 1]]}), None, 88),
         (("risk_graph_as_of", {"ids": [["s", 1]], "seq": 9}), None, 88),
         (

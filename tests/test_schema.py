@@ -21,7 +21,6 @@ evidence_identity               UNIQUENESS  Evidence   project, key
 knowledge_identity              UNIQUENESS  Knowledge  project, key, generation
 """
 INDEXES = """
-at_risk_identity                RANGE       AtRisk     project, key, generation
 constraint_unique_Project_name  RANGE       Project    name
 event_identity                  RANGE       Event      project, event_id
 event_position                  RANGE       Event      project, seq
