@@ -164,8 +164,11 @@ async def against_plain(bench: Bench, hub: str, rounds: int) -> None:
     for name in PLAIN:
         pairs = list(zip(costs["whence"][1:], costs[name][1:], strict=True))
         wall = statistics.median(ours.seconds / theirs.seconds for ours, theirs in pairs)
-        cpu = statistics.median(ours.cpu / theirs.cpu for ours, theirs in pairs if theirs.cpu)
-        print(f"retirement of the plain walk that sets {name}: {wall:.2f} by the clock, {cpu:.2f} by CPU")
+        cpu = statistics.median(ours.cpu / max(theirs.cpu, 0.001) for ours, theirs in pairs)
+        print(
+            f"retirement to the plain walk that sets {name}: {wall:.2f} times by the clock, {cpu:.2f} by CPU",
+            flush=True,
+        )
 
 
 async def reset(bench: Bench, key: str) -> None:

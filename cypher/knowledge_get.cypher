@@ -1,14 +1,15 @@
-// knowledge_get: one node, the newest generation of its key or a named one, with its evidence where asked.
+// knowledge_get: one node, the newest generation of its key that lies between two, with its evidence where asked.
 //
 // kind:    read
-// params:  project: str, key: str, generation: int or null, evidence: bool
+// params:  project: str, key: str, lowest: int, highest: int, evidence: bool
 // returns: node: map
 // bounds:  one node
+//
+// Any generation is one between 1 and a number above all; a null would be a plan of its own.
 MATCH (n:Knowledge)
-WHERE n.project = $project AND n.key = $key AND n.generation >= 1
-  AND ($generation IS NULL OR n.generation = $generation)
+WHERE n.project = $project AND n.key = $key AND n.generation >= $lowest AND n.generation <= $highest
 WITH n
-ORDER BY n.generation DESC
+ORDER BY n.project DESC, n.key DESC, n.generation DESC
 LIMIT 1
 RETURN n {
   .project, .key, .generation, .proposition, .kind, .state, at_risk: n:AtRisk, .forgotten, retired: n:Retired,

@@ -1,27 +1,29 @@
 // knowledge_page: a page of a project's nodes that are not forgotten, with their evidence where asked.
 //
 // kind:    read
-// params:  project: str, states: [str] or null, kinds: [str] or null, at_risk: bool or null, stale: bool or null,
-//          aged: str, updated_after: str or null, valid_at: str or null, prefix: str, key: str, generation: int,
-//          first: int, evidence: bool
+// params:  project: str, filters: map, prefix: str, key: str, generation: int, first: int, evidence: bool
 // returns: node: map
 // bounds:  $first nodes; filters read on until as many are found
 //
-// Ordered by key and generation, after the node that $key and $generation name. An instant before $aged that
+// Ordered by key and generation, after the node that $key and $generation name. An instant before $filters.aged that
 // nothing came after makes a live node stale.
+//
+// $filters holds states, kinds, at_risk, stale, aged, updated_after and valid_at; null filters nothing. They come in
+// one map because a plan is kept for each pattern of nulls and each size of each list that is a parameter of its own.
 WITH reduce(last = $prefix, _ IN range(1, 200) | last + '\uDBFF\uDFFF') AS last
 MATCH (n:Knowledge)
 WHERE n.project = $project AND n.key >= $key AND n.key <= last AND n.generation >= 1 AND n.key STARTS WITH $prefix
   AND CASE n.key WHEN $key THEN n.generation > $generation ELSE true END
   AND NOT n:Forgotten
-  AND ($states IS NULL OR n.state IN $states)
-  AND ($kinds IS NULL OR n.kind IN $kinds)
-  AND ($at_risk IS NULL OR n:AtRisk = $at_risk)
-  AND ($stale IS NULL
-    OR (NOT n:Retired AND coalesce(n.verified_at, n.created_at) < datetime($aged)) = $stale)
-  AND ($updated_after IS NULL OR n.updated_at > datetime($updated_after))
-  AND ($valid_at IS NULL
-    OR (n.valid_from <= datetime($valid_at) AND (n.valid_to IS NULL OR n.valid_to > datetime($valid_at))))
+  AND ($filters.states IS NULL OR n.state IN $filters.states)
+  AND ($filters.kinds IS NULL OR n.kind IN $filters.kinds)
+  AND ($filters.at_risk IS NULL OR n:AtRisk = $filters.at_risk)
+  AND ($filters.stale IS NULL
+    OR (NOT n:Retired AND coalesce(n.verified_at, n.created_at) < datetime($filters.aged)) = $filters.stale)
+  AND ($filters.updated_after IS NULL OR n.updated_at > datetime($filters.updated_after))
+  AND ($filters.valid_at IS NULL
+    OR (n.valid_from <= datetime($filters.valid_at)
+      AND (n.valid_to IS NULL OR n.valid_to > datetime($filters.valid_at))))
 WITH n
 ORDER BY n.project, n.key, n.generation
 LIMIT $first

@@ -15,9 +15,10 @@ from typing import Any, Literal
 from graph import audit, exchange, rebuild, risk
 from graph.commands import Command
 from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError
+from graph.filters import Filter
 from graph.group_commit import GroupCommit
 from graph.journal import Head
-from graph.knowledge import AGING, Kind, NodeId, Relation, State, checked_key, instant_text, is_stale
+from graph.knowledge import Kind, NodeId, Relation, State, checked_key, instant_text, is_stale
 from graph.readiness import Readiness
 from graph.rows import Row, event_of
 from graph.store import Store, Taken
@@ -39,19 +40,6 @@ class Moment:
 
     seq: int
     instant: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which nodes a list shows; None filters nothing. Forgotten nodes are never shown."""
-
-    states: tuple[State, ...] | None = None
-    kinds: tuple[Kind, ...] | None = None
-    at_risk: bool | None = None
-    stale: bool | None = None
-    updated_after: datetime | None = None
-    valid_at: datetime | None = None
-    key_prefix: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +113,9 @@ class Service:
                     return None
                 generation = int(rows[0]["generation"])
             return (await self.nodes(project, [(key, generation)], at)).get((key, generation))
+        lowest, highest = (1, _ALWAYS) if generation is None else (generation, generation)
         rows = await self.store.read(
-            "knowledge_get", project=project, key=key, generation=generation, evidence=evidence
+            "knowledge_get", project=project, key=key, lowest=lowest, highest=highest, evidence=evidence
         )
         return self._aged(rows[0]["node"]) if rows else None
 
@@ -153,15 +142,9 @@ class Service:
         prefix = wanted.key_prefix or ""
         key, generation = after if after is not None else (prefix, 0)
         rows = await self.store.read(
-            "knowledge_page",
+            wanted.statement,
             project=project,
-            states=None if wanted.states is None else [state.value for state in wanted.states],
-            kinds=None if wanted.kinds is None else [kind.value for kind in wanted.kinds],
-            at_risk=wanted.at_risk,
-            stale=wanted.stale,
-            aged=instant_text(self.now() - AGING),
-            updated_after=_text(wanted.updated_after),
-            valid_at=_text(wanted.valid_at),
+            filters=wanted.params(self.now()),
             prefix=prefix,
             key=key,
             generation=generation,
@@ -522,10 +505,6 @@ def _listed(ids: Sequence[NodeId]) -> list[list[object]]:
 
 def _types(relations: Sequence[Relation] | None) -> list[str]:
     return list(_ALL) if relations is None else [relation.value.upper() for relation in relations]
-
-
-def _text(instant: datetime | None) -> str | None:
-    return None if instant is None else instant_text(instant)
 
 
 def _paged(rows: list[Row], first: int) -> Page:

@@ -24,7 +24,7 @@ RELATIONSHIP = re.compile(r"\[\w*:\s*([A-Z_]+(?:\|[A-Z_]+)*)")
 LABEL = re.compile(r"(?<=[\w(]):([A-Z]\w*(?:[:|&]!?[A-Z]\w*)*)")
 PROPERTY = re.compile(r"(?:\b([a-z_]\w*))?(?<!\.)\.([a-z_]\w*)")
 PATTERN_MAP = re.compile(r"\(\w*:\w+ \{([^}]*)\}\)")
-MAPS = frozenset({"wanted", "row", "event", "edge"})  # variables that hold no node and no relationship
+MAPS = frozenset({"wanted", "filters", "row", "event", "edge"})  # variables that hold no node and no relationship
 WITH_DYNAMIC_NAMES = frozenset(
     {"nodes_create", "nodes_put", "edges_create", "edges_put", "repair_nodes", "repair_evidence", "repair_project"}
 )

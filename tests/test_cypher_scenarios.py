@@ -503,10 +503,10 @@ CREATE (:Knowledge:Retired {key: 'a', created_seq: 1, retired_seq: 5}),
 
 
 def test_a_key_gives_its_newest_generation_or_the_one_that_is_asked_for(scenario: Stage) -> None:
-    for asked, found in ((None, [10]), (1, [1]), (2, [2]), (3, []), (12, [])):
+    for (lowest, highest), found in (((1, ALWAYS), [10]), ((1, 1), [1]), ((2, 2), [2]), ((3, 3), []), ((12, 12), [])):
         scenario(
             given=GENERATIONS,
-            when=("knowledge_get", {"key": "a", "generation": asked, "evidence": False}),
+            when=("knowledge_get", {"key": "a", "lowest": lowest, "highest": highest, "evidence": False}),
             rows=[{"node": {"project": "p", "key": "a", "generation": generation}} for generation in found],
         )
 
@@ -599,7 +599,7 @@ def test_a_node_that_a_correction_made_starts_as_proposed(scenario: Stage, seq: 
 
 
 def page(**changes: object) -> Params:
-    asked: Row = {
+    filters: Row = {
         "states": None,
         "kinds": None,
         "at_risk": None,
@@ -607,13 +607,19 @@ def page(**changes: object) -> Params:
         "aged": "2026-01-01T00:00:00Z",
         "updated_after": None,
         "valid_at": None,
-        "prefix": "",
-        "key": "",
-        "generation": 0,
-        "first": 100,
-        "evidence": False,
     }
-    return asked | changes
+    asked: Row = {"prefix": "", "key": "", "generation": 0, "first": 100, "evidence": False}
+    filters |= {name: value for name, value in changes.items() if name in filters}
+    return asked | {name: value for name, value in changes.items() if name in asked} | {"filters": filters}
+
+
+def pages(asked: Params) -> list[str]:
+    """The statements that give such a page."""
+    found = {
+        "knowledge_page_of_states": asked["filters"]["states"],
+        "knowledge_page_of_kinds": asked["filters"]["kinds"],
+    }
+    return ["knowledge_page", *(name for name, values in found.items() if values is not None)]
 
 
 LISTED: LiteralString = """
@@ -646,7 +652,11 @@ A, B, B1, B2, Z = ("a", 1), ("b", 1), ("b/1", 1), ("b/1", 2), (HIGHEST, 1)
         (page(states=["proposed"]), [A, B2]),
         (page(states=["proposed", "corrected"]), [A, B1, B2]),
         (page(states=[]), []),
+        (page(states=["proposed", "corrected", "confirmed"], first=2, key="a", generation=1), [B, B1]),
         (page(kinds=["observation"]), [B]),
+        (page(kinds=["observation", "claim"], first=2), [A, B]),
+        (page(kinds=[]), []),
+        (page(states=["confirmed"], kinds=["claim"], key="b"), [Z]),
         (page(at_risk=True), [B]),
         (page(at_risk=False), [A, B1, B2, Z]),
         (page(stale=True), [A]),
@@ -667,12 +677,15 @@ def test_a_page_lists_what_its_filters_let_through_and_never_what_is_forgotten(
     scenario: Stage, asked: Params, found: list[tuple[str, int]]
 ) -> None:
     rows = [{"node": {"key": key, "generation": generation, "evidence": list[Row]()}} for key, generation in found]
-    scenario(given=LISTED, when=("knowledge_page", asked), rows=rows)
+    for name in pages(asked):
+        scenario(given=LISTED, when=(name, asked), rows=rows)
 
 
 def test_a_page_carries_evidence_where_it_is_asked_for(scenario: Stage) -> None:
     rows = [{"node": {"key": "b", "evidence": [{"project": "p", "key": "e1"}]}}]
-    scenario(given=LISTED, when=("knowledge_page", page(kinds=["observation"], evidence=True)), rows=rows)
+    asked = page(states=["confirmed"], kinds=["observation"], evidence=True)
+    for name in pages(asked):
+        scenario(given=LISTED, when=(name, asked), rows=rows)
 
 
 def test_nodes_are_counted_by_kind_and_state(scenario: Stage) -> None:
@@ -1127,7 +1140,7 @@ def test_marks_are_put_and_taken_away(scenario: Stage) -> None:
         """,
         when=("marks_put", {"rows": [["a", 1, 0], ["b", 1, 3], ["c", 1, 4], ["none", 1, 4]]}),
         rows=[{"written": 3}],
-        effects={"-labels": 1, "+labels": 1, "-properties": 2, "+properties": 2},
+        effects={"-labels": 1, "+labels": 1, "-properties": 2, "+properties": 3},
     ).again(effects={}).then(("risk_marked", {}), rows=[{"key": key, "generation": 1} for key in ("b", "c")])
 
 
@@ -1612,9 +1625,11 @@ EVENT: Row = event_row(8, event_id="e8", time="2026-01-08T00:00:00Z", recorded_a
     "payload": '{"p":1}',
     "newly_at_risk": 2,
 }
-GET = ("knowledge_get", {"key": "a", "generation": None, "evidence": True})
+GET = ("knowledge_get", {"key": "a", "lowest": 1, "highest": ALWAYS, "evidence": True})
 AS_OF = ("knowledge_as_of", {"ids": [["a", 1]], "seq": ALWAYS})
 LIST = ("knowledge_page", page(evidence=True))
+OF_STATES = ("knowledge_page_of_states", page(states=["confirmed", "proposed", "invalidated"], evidence=True))
+OF_KINDS = ("knowledge_page_of_kinds", page(kinds=["claim", "observation"], evidence=True))
 NODES = ("export_nodes", EVERYTHING)
 UP, DOWN, BOTH = (walk(direction, "a", evidence=True) for direction in ("upstream", "downstream", "both"))
 IMPACT_ON_X = ("impact_walk", {"key": "x", "generation": 1, "seq": ALWAYS} | EVERYTHING)

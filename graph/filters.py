@@ -1,0 +1,46 @@
+"""Which nodes a list shows, and by which index it finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from graph.knowledge import AGING, Kind, State, instant_text
+from graph.rows import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which nodes a list shows; None filters nothing. Forgotten nodes are never shown."""
+
+    states: tuple[State, ...] | None = None
+    kinds: tuple[Kind, ...] | None = None
+    at_risk: bool | None = None
+    stale: bool | None = None
+    updated_after: datetime | None = None
+    valid_at: datetime | None = None
+    key_prefix: str | None = None
+
+    @property
+    def statement(self) -> str:
+        """The statement that enters by the index that leaves most out; what else is asked for it looks at."""
+        if self.states is not None:
+            return "knowledge_page_of_states"
+        return "knowledge_page" if self.kinds is None else "knowledge_page_of_kinds"
+
+    def params(self, now: datetime) -> Row:
+        """All but the prefix, for any of the statements."""
+        return {
+            "states": _values(self.states),
+            "kinds": _values(self.kinds),
+            "at_risk": self.at_risk,
+            "stale": self.stale,
+            "aged": instant_text(now - AGING),
+            "updated_after": None if self.updated_after is None else instant_text(self.updated_after),
+            "valid_at": None if self.valid_at is None else instant_text(self.valid_at),
+        }
+
+
+def _values(wanted: Sequence[State] | Sequence[Kind] | None) -> list[str] | None:
+    return None if wanted is None else sorted({one.value for one in wanted})
