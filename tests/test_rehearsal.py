@@ -15,7 +15,7 @@ from graph.store import Store
 
 APPENDS = {
     *("project_lock", "slice_load", "nodes_put", "edges_put", "evidence_put", "evidence_attach"),
-    *("events_put", "events_attach", "project_advance", "risk_spread", "risk_reach", "risk_settle"),
+    *("events_put", "events_attach", "project_advance", "risk_spread", "risk_clear"),
 }
 
 
