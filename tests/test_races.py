@@ -1,7 +1,7 @@
 """What several processes do to one database at the same time.
 
 Each writer is a service of its own on a driver of its own, as separate API processes would be. A short run of each
-race stands in every test run; the long one has the number of rounds that a promise is worth.
+race stands in every test run; the long one has the number of rounds that a promise is worth, or WHENCE_ROUNDS.
 """
 
 # pyright: strict
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import random
 import time
 from collections import Counter
@@ -28,6 +29,7 @@ from graph.service import Service
 from graph.store import Store, Taken
 
 WRITERS = 6
+ROUNDS = int(os.environ.get("WHENCE_ROUNDS", "10000"))  # of the long runs
 Answer = Taken | KnowledgeError
 Race = Callable[[list[Service], int], Awaitable[None]]
 
@@ -35,17 +37,23 @@ PROOF = [{"type": "run", "source": "run:1"}]
 
 
 @pytest.fixture(scope="module")
-def writers(neo4j: Connection, open_store: Store, loop: asyncio.Runner) -> Iterator[list[Service]]:
+def eight(neo4j: Connection, open_store: Store, loop: asyncio.Runner) -> Iterator[list[Service]]:
     """Services that share nothing but the database; the schema is there."""
     stack = AsyncExitStack()
 
     async def opened() -> list[Service]:
-        opening = [Store.open(neo4j.uri, neo4j.username, neo4j.password, neo4j.database) for _ in range(WRITERS)]
+        opening = [Store.open(neo4j.uri, neo4j.username, neo4j.password, neo4j.database) for _ in range(8)]
         return [Service(await stack.enter_async_context(store)) for store in opening]
 
     loop.run(wipe(open_store))
     yield loop.run(opened())
     loop.run(stack.aclose())
+
+
+@pytest.fixture
+def writers(eight: list[Service]) -> list[Service]:
+    """As many as most races need."""
+    return eight[:WRITERS]
 
 
 async def answered(service: Service, command: Command) -> Answer:
@@ -219,7 +227,121 @@ def test_ten_thousand_times(
     open_store: Store,
     loop: asyncio.Runner,
 ) -> None:
-    loop.run(_rounds(race, writers, open_store, 10_000))
+    loop.run(_rounds(race, writers, open_store, ROUNDS))
+
+
+# --- many races in one project, all at the same time --------------------------------------------------------
+
+ABREAST = 20  # races that are run together: their writers' commands meet in shared transactions, in every order
+
+
+async def _said_by_all(services: list[Service], races: list[list[Command]], seed: int) -> list[list[Answer]]:
+    """The answers to races of as many commands as there are services; each service says its own in another order."""
+    answers: list[list[Answer]] = [[] for _ in races]
+
+    async def says(number: int, service: Service) -> list[tuple[int, Answer]]:
+        order = random.Random(f"{seed} {number}").sample(range(len(races)), len(races))
+        found = await at_once(*(answered(service, races[at][number]) for at in order))
+        return list(zip(order, found, strict=True))
+
+    for told in await asyncio.gather(*(says(number, service) for number, service in enumerate(services))):
+        for at, answer in told:
+            answers[at].append(answer)
+    return answers
+
+
+async def endings_abreast(services: list[Service], seed: int) -> None:
+    """Of eight endings of each node exactly one is taken, and the others hear why."""
+    project = f"endings abreast {seed}"
+    names = [*(f"n{at}" for at in range(ABREAST)), "x", "y", "z"]
+    await services[0].run_many([said("proposed", key, project, proposition=f"claim {key}") for key in names])
+    races = [_eight_endings(f"n{at}", project) for at in range(ABREAST)]
+    for at, race in enumerate(races):
+        random.Random(f"{seed} {at}").shuffle(race)
+    told = await _said_by_all(services, races, seed)
+    nodes = await services[1].nodes(project, [(key, 1) for key in names])
+    for race, answers in zip(races, told, strict=True):
+        assert codes(answers) == {"applied": 1, "TERMINAL_STATE": 7}
+        won = next(command for command, answer in zip(race, answers, strict=True) if isinstance(answer, Taken))
+        landed = "invalidated" if won.transition == "disproved" else won.transition.value
+        assert nodes[won.keyed, 1]["state"] == landed
+    assert await sound(services[2], project) == len(names) + ABREAST
+
+
+def _eight_endings(key: str, project: str) -> list[Command]:
+    return [
+        said("corrected", key, project, proposition="better", reason="r", generation=1),
+        said("corrected", key, project, proposition="better still", reason="r", generation=1),
+        said("superseded", key, project, by="x", generation=1),
+        said("superseded", key, project, by="y", generation=1),
+        said("superseded", key, project, by="z", generation=1),
+        said("invalidated", key, project, reason="r", generation=1),
+        said("invalidated", key, project, reason="another", generation=1),
+        said("disproved", key, project, reason="r", evidence=PROOF, generation=1),
+    ]
+
+
+async def marks_abreast(services: list[Service], seed: int) -> None:
+    """Whether the retirement or the link comes first, what rests on the retired node is marked."""
+    project = f"marks abreast {seed}"
+    keys = [f"{name}{at}" for at in range(ABREAST) for name in "abc"]
+    await services[0].run_many([said("proposed", key, project, proposition=f"claim {key}") for key in keys])
+    links = [said("linked", f"c{at}", project, relation="derived_from", to=f"b{at}") for at in range(ABREAST)]
+    await services[0].run_many(links)
+    races = [_retired_and_linked(at, project) for at in range(ABREAST)]
+    for at, race in enumerate(races):
+        random.Random(f"{seed} {at}").shuffle(race)
+    for answers in await _said_by_all(services[:4], races, seed):
+        assert codes(answers) == {"applied": 4}
+        newly = sum(answer.newly_at_risk for answer in answers if isinstance(answer, Taken))
+        assert newly == 4  # each was marked once, by whichever of the events came last
+    ids = [(f"{name}{at}", 1) for at in range(ABREAST) for name in "abcde"]
+    nodes = await services[1].nodes(project, ids)
+    assert [key for (key, _), node in nodes.items() if node["at_risk"] == (key[0] == "a")] == []
+    assert len(nodes) == len(ids)
+    await sound(services[2], project)
+
+
+def _retired_and_linked(at: int, project: str) -> list[Command]:
+    return [
+        said("invalidated", f"a{at}", project, reason="r"),
+        said("linked", f"b{at}", project, relation="depends_on", to=f"a{at}"),
+        said("proposed", f"d{at}", project, proposition="d", relations=[{"relation": "depends_on", "to": f"c{at}"}]),
+        said("proposed", f"e{at}", project, proposition="e", relations=[{"relation": "derived_from", "to": f"a{at}"}]),
+    ]
+
+
+ABREAST_RACES = (endings_abreast, marks_abreast)
+
+
+async def _abreast(race: Race, services: list[Service], store: Store, rounds: int) -> None:
+    for number in range(rounds // ABREAST):
+        if number % 10 == 0:
+            await wipe(store)
+        await race(services, number)
+
+
+@pytest.mark.parametrize("processes", [1, 8], ids=["through_one_service", "through_eight"])
+@pytest.mark.parametrize("race", ABREAST_RACES, ids=lambda race: race.__name__)
+def test_sixty_a_score_at_a_time(
+    race: Race, eight: list[Service], open_store: Store, loop: asyncio.Runner, processes: int
+) -> None:
+    loop.run(_abreast(race, _shared(eight, processes), open_store, 60))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(6 * 3_600)
+@pytest.mark.parametrize("processes", [1, 2, 8], ids=["through_one_service", "through_two", "through_eight"])
+@pytest.mark.parametrize("race", ABREAST_RACES, ids=lambda race: race.__name__)
+def test_ten_thousand_a_score_at_a_time(
+    race: Race, eight: list[Service], open_store: Store, loop: asyncio.Runner, processes: int
+) -> None:
+    loop.run(_abreast(race, _shared(eight, processes), open_store, ROUNDS))
+
+
+def _shared(services: list[Service], count: int) -> list[Service]:
+    """Eight writers, who share so many services."""
+    return [services[at % count] for at in range(len(services))]
 
 
 # --- a busy hour in one project -----------------------------------------------------------------------------

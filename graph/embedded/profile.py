@@ -15,16 +15,17 @@ CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/
 OPENED = ("java.base/java.nio", "java.base/java.io", "java.base/sun.nio.ch", "java.base/java.util.concurrent")
 
 # Both servers answer on the loopback only, phone nobody, load no plug-in, read no file and call no address from a
-# query, and wait five seconds for a lock where the default is for ever. A transaction that is still there after two
-# minutes is ended: a backstop, since every call of ours brings its own, shorter deadline. The two internal settings
-# save ten seconds of quiet at each stop; the blocklist is the one that Neo4j itself recommends for Community.
+# query, and wait for a lock as long as a write may take, where the default is for ever. A transaction that is still
+# there after two minutes is ended: a backstop, since every call of ours brings its own, shorter deadline. The two
+# internal settings save ten seconds of quiet at each stop; the blocklist is the one that Neo4j itself recommends for
+# Community.
 SHARED = (
     ("server.default_listen_address", "127.0.0.1"),
     ("server.https.enabled", "false"),
     ("dbms.usage_report.enabled", "false"),
     ("client.allow_telemetry", "false"),
     ("db.logs.query.enabled", "OFF"),
-    ("db.lock.acquisition.timeout", "5s"),
+    ("db.lock.acquisition.timeout", "30s"),
     ("db.transaction.timeout", "120s"),
     ("dbms.security.procedures.allowlist", ""),
     ("dbms.security.allow_csv_import_from_file_urls", "false"),
