@@ -57,7 +57,9 @@ def _end(program: Holder) -> bool:
     except psutil.NoSuchProcess:
         return True
     except psutil.AccessDenied:
-        raise UnavailableError(f"process {program.pid} is another user's", field="WHENCE_HOME") from None
+        raise UnavailableError(
+            f"process {program.pid} is another user's", field="WHENCE_HOME", allowed="a home of one's own"
+        ) from None
     while program.find() is not None:
         if time.monotonic() > deadline:
             return False

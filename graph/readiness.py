@@ -73,7 +73,7 @@ class Readiness:
         """
         found = await self.ask()
         if found.cause is not None:
-            raise UnavailableError(found.cause)
+            raise UnavailableError(found.cause, allowed="the same request later")
         return found.rebuilding
 
     async def watch(self, restart: Callable[[], None] | None = None) -> None:

@@ -206,10 +206,12 @@ def ours(error: Neo4jError | DriverError) -> KnowledgeError:
     if _names(error, "LockAcquisitionTimeout"):
         return UnavailableError("another writer holds the project for long", allowed="the same request later")
     if isinstance(error, AuthError):
-        return UnavailableError("the database refuses the credentials", field="NEO4J_PASSWORD")
+        return UnavailableError(
+            "the database refuses the credentials", field="NEO4J_PASSWORD", allowed="the password of NEO4J_USERNAME"
+        )
     if isinstance(error, ClientError):
         return InternalError("the database refused a statement")
-    return UnavailableError("the database cannot be had")
+    return UnavailableError("the database cannot be had", allowed="the same request later")
 
 
 def _too_slow() -> TooSlowError:

@@ -154,3 +154,67 @@ def test_a_page_that_a_variable_sizes_by_default_counts_by_that(service: Served)
         edges { node { events(first: $n) { edges { node { seq } } } } } } }"""
     assert service.post(query).json()["errors"][0]["extensions"]["code"] == "LIMIT"
     assert service.ask(query, n=10)["knowledgeList"]["edges"]
+
+
+# --- what scanners ask: each one request, and what they must not find ---
+
+
+def test_a_batch_is_refused(service: Served) -> None:
+    response = service.client.post("/graphql", json=[{"query": "{ __typename }"}] * 10)
+    assert (response.status_code, response.json()["errors"][0]["message"]) == (400, "Batching is not enabled")
+
+
+def test_a_hundred_and_one_aliases_are_refused(service: Served) -> None:
+    query = "{ " + " ".join(f"a{count}: __typename" for count in range(101)) + " }"
+    assert service.post(query).json()["errors"][0]["extensions"]["code"] == "LIMIT"
+
+
+def test_a_field_five_hundred_times_is_refused(service: Served) -> None:
+    assert service.post("{ " + "__typename " * 500 + "}").json()["errors"][0]["extensions"]["code"] == "LIMIT"
+
+
+def test_ten_unknown_directives_are_refused_before_anything_is_executed(service: Served) -> None:
+    answer = service.post("{ __typename " + "@aa" * 10 + " }").json()
+    assert "data" not in answer
+    assert {error["extensions"]["code"] for error in answer["errors"]} == {"VALIDATION"}
+
+
+def test_introspection_does_not_go_in_circles(service: Served) -> None:
+    circle = "{ __schema { types { fields { type { fields { type { fields { type { name } } } } } } } } }"
+    assert "data" not in service.post(circle).json()
+
+
+def test_introspection_is_open_as_the_schema_is_published(service: Served) -> None:
+    assert service.ask("{ __schema { queryType { name } } }") == {"__schema": {"queryType": {"name": "Query"}}}
+
+
+def test_no_field_is_suggested(service: Served) -> None:
+    (error,) = service.post("{ project }").json()["errors"]
+    assert "did you mean" not in error["message"].lower()
+
+
+def test_a_query_by_get_changes_nothing_and_a_mutation_by_get_is_refused(service: Served) -> None:
+    assert service.client.get("/graphql", params={"query": "{ __typename }"}).json() == {
+        "data": {"__typename": "Query"}
+    }
+    mutation = {"query": 'mutation { forget(project: "P", key: "hub") { applied } }'}
+    assert service.client.get("/graphql", params=mutation).status_code == 405
+    assert service.ask('{ knowledge(project: "P", key: "hub") { forgotten } }') == {"knowledge": {"forgotten": False}}
+
+
+def test_a_form_of_another_site_is_refused(service: Served) -> None:
+    assert service.client.post("/graphql", data={"query": "{ __typename }"}).status_code == 415
+
+
+def test_a_page_for_browsers_is_given_to_browsers_alone(service: Served) -> None:
+    assert "graphiql" not in service.client.get("/graphql", headers={"accept": "*/*"}).text.lower()
+
+
+def test_an_answer_carries_no_trace(service: Served) -> None:
+    answer = service.client.post(
+        "/graphql", json={"query": "{ __typename }"}, headers={"apollo-federation-include-trace": "ftv1"}
+    )
+    assert set(answer.json()) == {"data"}
+    wrong = service.post("{ __typename nothing }").json()["errors"][0]
+    assert set(wrong) <= {"message", "locations", "path", "extensions"}
+    assert "Traceback" not in json.dumps(wrong)

@@ -33,3 +33,20 @@ def test_nothing_is_left_to_do_and_no_machine_is_named() -> None:
             if path.is_file() and ".venv" not in path.parts and path != Path(__file__):
                 found = leftovers.search(path.read_text("utf-8"))
                 assert found is None, f"{path.relative_to(ROOT)}: {found and found.group()}"
+
+
+def test_whoever_meets_a_bound_or_a_database_that_is_away_is_told_what_is_allowed() -> None:
+    raised = {"LimitError", "UnavailableError", "TooSlowError", "InDoubtError"}
+    calls = [
+        (path, node)
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in raised
+    ]
+    assert len(calls) > 20
+    silent = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path, call in calls
+        if not any(keyword.arg == "allowed" for keyword in call.keywords)
+    ]
+    assert silent == []

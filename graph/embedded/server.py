@@ -233,7 +233,7 @@ class EmbeddedNeo4j:
                 if attempt == TRIES or not (self._blame_archive() or taken):
                     raise
                 wanted = Ports(0, 0)  # somebody took one meanwhile
-        raise UnavailableError("the embedded Neo4j was stopped while it was starting")
+        raise UnavailableError("the embedded Neo4j was stopped while it was starting", allowed="another start")
 
     def _launch(self, ports: Ports) -> Connection:
         """Begin a child and prove it; on any failure there is no child left."""
