@@ -164,7 +164,8 @@ async def _lost_under_several(ends: Ends, count: int) -> None:
         doubtful = [c for c, a in zip(commands, answers, strict=True) if not isinstance(a, Taken)]
         assert set(codes(answers)) <= {"applied", "IN_DOUBT", "UNAVAILABLE"}
         ends.link.breaks = None
-        assert all(isinstance(answer, Taken) for answer in await asyncio.gather(*map(ends.call, doubtful)))
+        again = await asyncio.gather(*(ends.call(command, seconds=60.0) for command in doubtful))
+        assert all(isinstance(answer, Taken) for answer in again), again
         number += 1
     for at in range(2):
         events = await ends.journal(f"p{at}")
