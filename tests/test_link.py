@@ -25,7 +25,7 @@ import pytest
 from callers import request, told
 from conftest import wipe
 from proxy import BEGIN, COMMIT, RUN, Break, Link
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 from strategies import Record, said
 
 from api.app import create_app
@@ -223,7 +223,7 @@ def test_when_the_link_is_down_afterwards_unavailable_means_that_nothing_was_tak
 
 
 def test_over_http_an_answer_that_cannot_be_read_is_in_doubt_since_its_event_was_taken(through: Through) -> None:
-    async def asked(app: Starlette, command: Command) -> Taken | str:
+    async def asked(app: ASGIApp, command: Command) -> Taken | str:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://whence", timeout=60) as client:
             return told("P", (await client.post("/graphql", json=request(command))).json())
