@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
+import orjson
 from strawberry import UNSET
 
 from graph.errors import LimitError, ValidationError
@@ -18,8 +19,8 @@ _INT_MAX = 2**31 - 1
 
 def packed(kind: str, *parts: object) -> str:
     """A kind and its parts as one opaque text."""
-    text = kind + ":" + json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    text = kind.encode() + b":" + orjson.dumps(parts)
+    return base64.urlsafe_b64encode(text).decode().rstrip("=")
 
 
 def unpacked(text: str) -> tuple[str, list[Any]]:

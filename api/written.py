@@ -7,8 +7,9 @@ only what GraphQL writes in another way than the database (``fixes``) is touched
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
 from graphql import FieldNode
@@ -19,8 +20,8 @@ from api.selections import Asked, OrdinaryError, Selected
 from graph.columns import EdgeColumns, EdgesColumn, EndColumn, EvidenceColumn, NodeColumns, Side
 from graph.knowledge import Kind, Relation, State
 
-Fix = Callable[[Any], Any]
-"""What the answer holds in place of a value."""
+Fix = Callable[[Sequence[Any]], Sequence[Any]]
+"""What the answer holds in place of the values of one column."""
 Map = dict[str, Any]
 C_co = TypeVar("C_co", covariant=True)
 
@@ -31,7 +32,7 @@ class Written(Generic[C_co]):
 
     columns: C_co
     names: tuple[str, ...]
-    fixes: tuple[tuple[str, Fix], ...]
+    fixes: tuple[tuple[int, Fix], ...]
 
     def one(self, row: Sequence[Any]) -> Map:
         """The map of one row."""
@@ -39,12 +40,27 @@ class Written(Generic[C_co]):
 
     def each(self, rows: Sequence[Sequence[Any]]) -> list[Map]:
         """The maps of rows, in their order."""
-        names = self.names
-        found = [dict(zip(names, row, strict=True)) for row in rows]
-        for name, fix in self.fixes:
-            for record in found:
-                record[name] = fix(record[name])
-        return found
+        laid = _laid(len(self.names))
+        if not self.fixes or not rows:
+            return laid(self.names, rows)
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        for at, fix in self.fixes:
+            columns[at] = fix(columns[at])
+        return laid(self.names, zip(*columns, strict=True))
+
+
+@cache
+def _laid(count: int) -> Callable[[Sequence[str], Iterable[Sequence[Any]]], list[Map]]:
+    """Lays ``count`` names over rows. A map that is written out is made in half the time of one that is zipped."""
+    names = "".join(f"n{i}, " for i in range(count))
+    values = "".join(f"v{i}, " for i in range(count))
+    pairs = ", ".join(f"n{i}: v{i}" for i in range(count))
+    made = f"lambda names, rows: [{{{pairs}}} for ({names}) in (names,) for ({values}) in rows]"
+    return cast("Callable[[Sequence[str], Iterable[Sequence[Any]]], list[Map]]", eval(made))  # noqa: S307  our own text
+
+
+def _by_value(fix: Callable[[Any], Any]) -> Fix:
+    return lambda values: [None if value is None else fix(value) for value in values]
 
 
 _UPPER: Mapping[str, str] = {member.value: member.name for member in (*State, *Kind)}
@@ -67,42 +83,30 @@ _INSTANTS = {
 _OF_EVIDENCE = {"key": "key", "type": "type", "source": "source", "hash": "hash", "artifactRef": "artifact_ref"}
 
 
-def _instant(text: str | None) -> str | None:
-    return None if text is None else written_instant(text)
-
-
-def _node_id(parts: Sequence[Any]) -> str:
-    return packed("Knowledge", *parts)
-
-
-def _evidence_id(parts: Sequence[Any]) -> str:
-    return packed("Evidence", *parts)
-
-
-def _metadata(text: str | None) -> Any:
-    return None if text is None else json.loads(text)
+_instants = _by_value(written_instant)
+_uppers = _by_value(_UPPER.__getitem__)
 
 
 def _said(text: str) -> Fix:
-    return lambda _value: text
+    return lambda values: [text] * len(values)
 
 
 _NODE_FIXES: Mapping[str, tuple[str, Fix]] = {
-    **{name: (column, _instant) for name, column in _INSTANTS.items()},
-    "kind": ("kind", _UPPER.__getitem__),
-    "state": ("state", _UPPER.__getitem__),
-    "id": ("id", _node_id),
+    **{name: (column, _instants) for name, column in _INSTANTS.items()},
+    "kind": ("kind", _uppers),
+    "state": ("state", _uppers),
+    "id": ("id", _by_value(lambda parts: packed("Knowledge", *parts))),
     "__typename": ("nothing", _said("Knowledge")),
 }
 _EVIDENCE_FIXES: Mapping[str, tuple[str, Fix]] = {
-    "id": ("id", _evidence_id),
-    "timestamp": ("timestamp", _instant),
-    "metadata": ("metadata", _metadata),
+    "id": ("id", _by_value(lambda parts: packed("Evidence", *parts))),
+    "timestamp": ("timestamp", _instants),
+    "metadata": ("metadata", _by_value(json.loads)),
     "__typename": ("nothing", _said("Evidence")),
 }
 _EDGE_FIXES: Mapping[str, tuple[str, Fix]] = {
-    "since": ("since", _instant),
-    "until": ("until", _instant),
+    "since": ("since", _instants),
+    "until": ("until", _instants),
     "__typename": ("nothing", _said("Edge")),
 }
 
@@ -113,13 +117,13 @@ class _Columns:
     def __init__(self) -> None:
         self.columns: list[Any] = []
         self.names: list[str] = []
-        self.fixes: list[tuple[str, Fix]] = []
+        self.fixes: list[tuple[int, Fix]] = []
 
     def add(self, name: str, column: object, fix: Fix | None = None) -> None:
         self.columns.append(column)
         self.names.append(name)
         if fix is not None:
-            self.fixes.append((name, fix))
+            self.fixes.append((len(self.columns) - 1, fix))
 
     def written(self) -> Written[Any]:
         return Written(tuple(self.columns), tuple(self.names), tuple(self.fixes))
@@ -147,10 +151,10 @@ def node(asked: Asked, selected: Selected, *, edges: bool = True) -> Written[Nod
             found.add(name, "lineage", _lineage(asked, nodes))
         elif field == "evidence":
             records = evidence(asked, asked.below(nodes, "Evidence"))
-            found.add(name, EvidenceColumn(records.columns), records.each)
+            found.add(name, EvidenceColumn(records.columns), _by_value(records.each))
         elif field == "relations" and edges:
             stated = edge(asked, asked.below(nodes, "Edge"))
-            found.add(name, _edges_column(asked, nodes[0], stated.columns), stated.each)
+            found.add(name, _edges_column(asked, nodes[0], stated.columns), _by_value(stated.each))
         else:
             raise OrdinaryError
     return found.written()
@@ -185,7 +189,7 @@ def edge(asked: Asked, selected: Selected) -> Written[EdgeColumns]:
             found.add(name, *_EDGE_FIXES[field])
         elif field in ("from", "to"):
             end = node(asked, asked.below(nodes, "Knowledge"), edges=False)
-            found.add(name, EndColumn(field, end.columns), end.one)
+            found.add(name, EndColumn(field, end.columns), end.each)
         else:
             raise OrdinaryError
     return found.written()
@@ -213,13 +217,11 @@ def _lineage(asked: Asked, nodes: Sequence[FieldNode]) -> Fix:
     for name, of in asked.below(nodes, "Lineage").items():
         fields[name] = _lineage_field(asked, of)
 
-    def fix(text: str | None) -> Map | None:
-        if text is None:
-            return None
+    def lineage(text: str) -> Map:
         said: Map = json.loads(text)
         return {name: read(said) for name, read in fields.items()}
 
-    return fix
+    return _by_value(lineage)
 
 
 def _lineage_field(asked: Asked, nodes: Sequence[FieldNode]) -> Callable[[Map], Any]:

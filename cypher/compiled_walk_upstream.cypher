@@ -2,8 +2,8 @@
 //
 // kind:    read
 // params:  project: str, key: str, depth: int, max_nodes: int
-// returns: root: [columns of root], edges: [columns of r], evidence: [[key, columns of e]], cut: bool,
-//          nodes: [columns of n], seq: int
+// returns: root: [columns of root], nodes: [columns of n], edges: [columns of r], evidence: [[key, columns of e]],
+//          cut: bool, seq: int
 // bounds:  100 hops, tightened to the asked depth; $max_nodes nodes
 //
 // Each node once, at its shortest distance; each edge between two kept nodes once. `cut` says that an edge of the
@@ -33,11 +33,7 @@ CALL (kept, distances) {
   ORDER BY a.key, a.generation, type(r), b.key, b.generation
   RETURN collect(CASE WHEN inside THEN [type(r)] END) AS edges, false IN collect(inside) AS cut
 }
-RETURN [root.key] AS root, edges, [] AS evidence, cut,
-  COLLECT {
-    UNWIND walked AS n
-    RETURN [n.key]
-  } AS nodes,
+RETURN [root.key] AS root, [n IN walked | [n.key]] AS nodes, edges, [] AS evidence, cut,
   COLLECT {
     MATCH (p:Project {name: $project})
     RETURN p.seq

@@ -117,7 +117,7 @@ class CompiledReads:
         record = await self._single(query, project=project, key=key, depth=depth, max_nodes=kept)
         if record is None:
             return None
-        root, edges, evidence, cut, nodes, seq = record
+        root, nodes, edges, evidence, cut, seq = record
         return Walk(root, nodes, edges, [row for _, row in sorted(evidence, key=_first)], cut, seq or 0)
 
     async def impact(
