@@ -46,9 +46,9 @@ DURABLE = replace(TEST, name="durable", auth=True, durable=True)
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedNeo4j]:
-    """A Neo4j to be killed, which its watcher brings back however often that is."""
+    """A Neo4j to be killed, which its watcher brings back soon, however often that is."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("graph.embedded.server.RESTARTS_MAX", 1_000)
+        patched.setattr("graph.embedded.server.BACKOFF_SECONDS_MAX", 1.0)
         with EmbeddedNeo4j(tmp_path_factory.mktemp("faults"), DURABLE, cache=cache()) as server:
             yield server
 
