@@ -54,7 +54,8 @@ class Direct:
             await self._app(scope, receive, send)
             return
         messages = await _received(receive)
-        planned = self._planned(b"".join(message.get("body", b"") for message in messages))
+        body = b"".join(message.get("body", b"") for message in messages)
+        planned = None if len(body) > BODY_BYTES_MAX else self._planned(body)
         data = None if planned is None else await planned[0].answer(self._reads, planned[1])
         if data is None:
             await self._app(scope, _again(messages, receive), send)

@@ -27,8 +27,10 @@ from graph.compiled import CompiledReads, Values, Walk, WalkColumns, Wanted
 from graph.errors import KnowledgeError
 from graph.knowledge import Kind, NodeId, State, checked_key
 from graph.service import DEPTH_MAX, FIRST_MAX, NODES_MAX, Filter
+from graph.store import SINGLE_SECONDS
 
 _LOG = logging.getLogger("whence.api")
+PLAN_SECONDS = SINGLE_SECONDS + 1.0  # also for those that wait to share a statement; the executor has its own time
 _GENERATION_MAX = 2**31
 Root = Callable[[CompiledReads, Variables], Awaitable[Any]]
 
@@ -53,11 +55,12 @@ class Plan:
     async def answer(self, reads: CompiledReads, variables: Variables) -> Map | None:
         """The data of the answer; None where the executor has to give it."""
         try:
-            if len(self._roots) == 1:
-                (only,) = self._roots.items()
-                return {only[0]: await only[1](reads, variables)}
-            answers = await asyncio.gather(*(root(reads, variables) for root in self._roots.values()))
-        except (OrdinaryError, KnowledgeError):
+            async with asyncio.timeout(PLAN_SECONDS):
+                if len(self._roots) == 1:
+                    (only,) = self._roots.items()
+                    return {only[0]: await only[1](reads, variables)}
+                answers = await asyncio.gather(*(root(reads, variables) for root in self._roots.values()))
+        except (OrdinaryError, KnowledgeError, TimeoutError):
             return None
         except Exception:  # noqa: BLE001  whatever it is, there is another way to the answer
             _LOG.exception("a plan failed, the executor answers in its place; request %s", REQUEST_ID.get())

@@ -37,6 +37,7 @@ from graphql import (
     is_input_object_type,
     is_list_type,
     is_non_null_type,
+    type_from_ast,
 )
 
 ITEMS_MAX = 100  # in a list; there are fewer states, kinds and relations, and the executor refuses what is too many
@@ -147,7 +148,9 @@ class Asked:
     def _variable(self, name: str) -> Reader:
         (definition,) = (d for d in self.operation.variable_definitions or () if d.variable.name.value == name)
         otherwise = None if definition.default_value is None else self._value(definition.default_value)({})
-        return lambda variables: variables.get(name, otherwise)
+        # What a variable says of itself may be stricter than what the place says where it stands.
+        accepts = _accepts(type_from_ast(self.schema, cast(Any, definition.type)))
+        return _checked(lambda variables: variables.get(name, otherwise), accepts)
 
 
 def _name(node: OperationDefinitionNode) -> str | None:

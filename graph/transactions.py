@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, LiteralString, TypeVar
 
@@ -72,14 +72,18 @@ class Transactions:
         Raises:
             LimitError, TooSlowError, UnavailableError: as for ``read``.
         """
-        try:
-            async with asyncio.timeout(seconds + SLACK_SECONDS), self.session(neo4j.READ_ACCESS) as session:
-                record = await (await session.run(neo4j.Query(text, timeout=seconds), params)).single()
-                return None if record is None else record.values()
-        except TimeoutError as error:
-            raise _too_slow() from error
-        except (Neo4jError, DriverError) as error:
-            raise ours(error) from error
+
+        async def asked(left: float) -> list[Any] | None:
+            try:
+                async with asyncio.timeout(left + SLACK_SECONDS), self.session(neo4j.READ_ACCESS) as session:
+                    record = await (await session.run(neo4j.Query(text, timeout=left), params)).single()
+                    return None if record is None else record.values()
+            except TimeoutError as error:
+                raise _too_slow() from error
+            except (Neo4jError, DriverError) as error:
+                raise ours(error) from error
+
+        return await self._begun(asked, seconds)
 
     async def write(self, work: Work[T], seconds: float) -> T:
         """What the work returns, once it is committed.
@@ -122,10 +126,14 @@ class Transactions:
         )
 
     async def _run(self, work: Work[T], access: str, seconds: float) -> T:
+        return await self._begun(lambda left: self._transact(work, access, left), seconds)
+
+    async def _begun(self, transact: Callable[[float], Coroutine[Any, Any, T]], seconds: float) -> T:
         """A transaction that, once begun, ends by itself and within its deadline, also when nobody waits for it.
 
-        Of the fields of a document that are read at once, one that is refused lets the others be cancelled. The driver
-        would then give up the connection, and the socket of one that was about to be opened would never be closed.
+        It is given the time that is left. Of the fields of a document that are read at once, one that is refused lets
+        the others be cancelled. The driver would then give up the connection, and the socket of one that was about to
+        be opened would never be closed.
         """
         clock = asyncio.get_running_loop().time
         deadline = clock() + seconds
@@ -134,7 +142,7 @@ class Transactions:
                 await self._free.acquire()
         except TimeoutError as error:
             raise _too_slow() from error
-        under_way = asyncio.ensure_future(self._transact(work, access, deadline - clock()))
+        under_way = asyncio.ensure_future(transact(max(deadline - clock(), SLACK_SECONDS)))
         self._under_way.add(under_way)
         under_way.add_done_callback(self._ended)
         return await asyncio.shield(under_way)
@@ -148,9 +156,9 @@ class Transactions:
 
     async def _transact(self, work: Work[T], access: str, seconds: float) -> T:
         course = _Course()
-        bounded = neo4j.unit_of_work(timeout=max(seconds, SLACK_SECONDS))(_bounded(work, course))
+        bounded = neo4j.unit_of_work(timeout=seconds)(_bounded(work, course))
         try:
-            async with asyncio.timeout(max(seconds, SLACK_SECONDS) + SLACK_SECONDS):
+            async with asyncio.timeout(seconds + SLACK_SECONDS):
                 async with self.session(access) as session:
                     if access == neo4j.READ_ACCESS:
                         return await session.execute_read(bounded)

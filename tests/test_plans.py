@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -131,11 +132,15 @@ class Sides:
         self.plain = create_app(service, SETTINGS, build_schema())
         self.loop = loop
 
-    def post(self, app: Any, query: str, variables: object = None, **headers: str) -> httpx.Response:
+    def post(
+        self, app: Any, query: str, variables: object = None, *, name: str | None = None, **headers: str
+    ) -> httpx.Response:
+        asked = {"query": query, "variables": variables} | ({} if name is None else {"operationName": name})
+
         async def sent() -> httpx.Response:
             transport = httpx.ASGITransport(app, raise_app_exceptions=False)
             async with httpx.AsyncClient(transport=transport, base_url="http://whence", timeout=60) as client:
-                return await client.post("/graphql", json={"query": query, "variables": variables}, headers=headers)
+                return await client.post("/graphql", json=asked, headers=headers)
 
         return self.loop.run(sent())
 
@@ -353,6 +358,9 @@ def test_pages_lead_through_a_whole_list_either_way(sides: Sides) -> None:
         ('query($g: Int) { knowledge(project: "P", key: "a", generation: $g) { key } }', {"g": 1.0}),
         ('query($g: Int = 1) { knowledge(project: "P", key: "a", generation: $g) { key state } }', {}),
         ('query($g: Int = 1) { knowledge(project: "P", key: "a", generation: $g) { key state } }', {"g": None}),
+        ('query($g: Int!) { knowledge(project: "P", key: "a", generation: $g) { key } }', {"g": None}),
+        ('query($g: Int!) { knowledge(project: "P", key: "a", generation: $g) { key } }', {}),
+        ('query($s: [State!]!) { knowledgeList(project: "P", filter: {states: $s}) { edges { cursor } } }', {}),
         ('{ a: knowledge(project: "P", key: "a") { key } b: journalHead(project: "P") { seq } }', None),
         ('{ knowledge(project: "P", key: "a") { key ...F state } } fragment F on Node { id ... { __typename } }', None),
         ('{ knowledge(project: "P", key: "a") { evidence { key } evidence { type } k: key k: key } }', None),
@@ -361,6 +369,45 @@ def test_pages_lead_through_a_whole_list_either_way(sides: Sides) -> None:
 )
 def test_what_is_out_of_the_ordinary_has_the_same_answer(sides: Sides, query: str, variables: object) -> None:
     sides.compare(query, variables)
+
+
+def test_a_body_that_is_too_large_is_refused_although_its_query_has_a_plan(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = '{ knowledge(project: "P", key: "a") { key proposition } }'
+    assert b"errors" not in sides.compare(query)
+    for module in ("api.app", "api.direct"):
+        monkeypatch.setattr(f"{module}.BODY_BYTES_MAX", len(query))
+    assert sides.post(sides.planned, query).status_code == 413
+
+
+def test_a_name_that_no_operation_has_is_refused_and_keeps_no_plan_from_the_others(
+    world: Service, loop: asyncio.Runner
+) -> None:
+    sides = Sides(world, loop)
+    query = 'query Q { knowledge(project: "P", key: "a") { key } }'
+    for name in ("Nobody", "Q"):
+        expected = sides.post(sides.plain, query, name=name)
+        for _ in range(2):
+            assert sides.post(sides.planned, query, name=name).content == expected.content
+        assert (b"errors" in expected.content) == (name == "Nobody")
+    assert sides.is_planned(query)
+
+
+def test_a_plan_whose_statement_is_not_answered_hands_its_request_to_the_executor_in_time(
+    world: Service, loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def silent(*_: Any, **__: Any) -> Any:
+        await asyncio.sleep(60.0)
+
+    sides = Sides(world, loop)
+    query = '{ knowledge(project: "P", key: "a") { key } }'
+    sides.compare(query)
+    monkeypatch.setattr(world.store, "single", silent)
+    monkeypatch.setattr("api.plans.PLAN_SECONDS", 0.1)
+    started = time.monotonic()
+    sides.compare(query)
+    assert time.monotonic() - started < 30.0
 
 
 def test_a_request_is_the_same_whatever_its_media_type(sides: Sides) -> None:

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,7 +18,7 @@ from strategies import said
 
 from graph.errors import KnowledgeError, LimitError, TooSlowError
 from graph.store import Store, Taken
-from graph.transactions import Transactions
+from graph.transactions import TRANSACTIONS_MAX, Transactions
 
 GREEDY = "UNWIND range(1, 50000000) AS x WITH collect(x) AS xs RETURN size(xs) AS size"
 SLOW = "UNWIND range(1, 100000) AS x UNWIND range(1, 100000) AS y RETURN count(x + y) AS count"
@@ -97,3 +98,28 @@ def test_a_project_that_is_held_for_long_is_told_as_slow_and_nothing_is_taken(
         assert answers[0].applied
 
     loop.run(scenario())
+
+
+def test_reads_of_one_statement_are_no_more_at_once_than_the_drivers_connections(
+    transactions: Transactions, loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that come when all are taken wait for their turn, so that there is always a connection for a write."""
+    now = most = 0
+
+    async def scenario() -> list[Any]:
+        open_session = transactions.session
+
+        @asynccontextmanager
+        async def counted(access: str) -> AsyncGenerator[Any]:
+            nonlocal now, most
+            now += 1
+            most = max(most, now)
+            async with open_session(access) as session:
+                yield session
+            now -= 1
+
+        monkeypatch.setattr(transactions, "session", counted)
+        return await asyncio.gather(*(transactions.read_single("RETURN 1", {}, 60.0) for _ in range(150)))
+
+    assert loop.run(scenario()) == [[1]] * 150
+    assert most <= TRANSACTIONS_MAX
