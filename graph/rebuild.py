@@ -42,6 +42,7 @@ async def rebuild(store: Store, project: str, progress: Progress = unwatched) ->
     Raises:
         NotFoundError: there is no such project.
         ValidationError: its journal is broken, so there is nothing to fold; nothing was changed.
+        UnavailableError: the database cannot be had, or something is wrong and there is no room to put it right.
     """
     if not await known(store, project):
         raise NotFoundError(f"there is no project {project!r}", field="project", allowed="a known project")
@@ -87,6 +88,7 @@ async def _mend(store: Store, audit: Audit, progress: Progress) -> None:
         await run("project_rebuilding", project=project, rebuilding=True)
         await fold.follow(run)
 
+    store.require_room()
     await store.hold(project, begin)
     _refuse_broken(fold)
     fold.scratch.forget_seen()
@@ -99,6 +101,7 @@ async def _mend(store: Store, audit: Audit, progress: Progress) -> None:
         audit.events(mending.events),
     ):
         async for _ in things:
+            store.require_room()
             mended += 1
             progress("mending", mended, None)
     await schema.restore(store.driver, store.database)

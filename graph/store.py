@@ -301,6 +301,8 @@ class Store:
     async def hold(self, project: str, work: Callable[[Run], Awaitable[T]], seconds: float = BATCH_SECONDS) -> T:
         """Do some work in one transaction while the writers of a project wait, also one that is being rebuilt.
 
+        It may be a look alone, so it is done however full the disk is; who changes much asks for room first.
+
         Args:
             project: One that has a head.
             work: Given what runs a statement in the transaction; repeatable.
@@ -310,7 +312,6 @@ class Store:
             UnavailableError: the database cannot be had.
             InDoubtError: it did not answer in time.
         """
-        self.require_room()
 
         async def held(tx: AsyncManagedTransaction) -> T:
             await lock(tx, project, rebuilding=True)

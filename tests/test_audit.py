@@ -588,6 +588,23 @@ def test_appends_are_refused_only_while_what_is_wrong_is_put_right(whole: Servic
     assert verified(whole, loop)["ok"]
 
 
+def test_what_is_wrong_is_named_on_a_full_disk_and_put_right_only_when_there_is_room(
+    whole: Service, loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> None:
+        raise UnavailableError("the disk is full")
+
+    damage(whole, loop, DAMAGES["a mark is too many"][0])
+    monkeypatch.setattr(whole.store, "require_room", full)
+    assert verified(whole, loop)["differences"]
+    before = everything(whole, loop)
+    with pytest.raises(UnavailableError, match="the disk is full"):
+        loop.run(whole.rebuild("P"))
+    assert everything(whole, loop) == before
+    damage(whole, loop, TAMPERINGS["lost"][0])
+    assert verified(whole, loop)["first_broken"] is not None
+
+
 def test_a_rebuild_of_what_is_right_changes_nothing_and_refuses_nobody(whole: Service, loop: asyncio.Runner) -> None:
     before = everything(whole, loop)
     assert loop.run(whole.rebuild("P")) == TAIL
