@@ -32,11 +32,10 @@ from neomodel import (
 
 from graph import queries
 from graph.errors import UnavailableError
-from graph.knowledge import Kind, Relation, State
+from graph.knowledge import Kind, State
 
 STATE_LABELS = tuple(state.value.capitalize() for state in State)
 KIND_LABELS = tuple(kind.value.capitalize() for kind in Kind)
-RELATIONSHIP_TYPES = tuple(relation.value.upper() for relation in Relation)
 
 
 class Stated(AsyncStructuredRel):

@@ -18,6 +18,7 @@ from conftest import wipe
 from api.app import create_app
 from api.direct import Direct
 from api.execution import Plans
+from api.loaders import ANSWER_OBJECTS_MAX
 from api.schema import build_schema
 from api.settings import Settings
 from graph import columns, compiled
@@ -476,6 +477,7 @@ def test_more_edges_than_an_answer_may_hold_are_refused_as_by_the_executor(
 
 def test_a_statement_reads_one_edge_more_than_an_answer_may_hold() -> None:
     shape = columns.EdgesColumn("both", None, ended=False, columns=("relation",))
+    assert columns.EDGES_MAX == ANSWER_OBJECTS_MAX
     assert f"LIMIT {columns.EDGES_MAX + 1} " in columns.of_node((shape,))
 
 
