@@ -26,6 +26,11 @@ _WALKS: Mapping[Side, str] = {
     "downstream": "compiled_walk_downstream",
     "both": "compiled_walk_both",
 }
+_LISTS: Mapping[str, str] = {
+    "knowledge_page": "compiled_list",
+    "knowledge_page_of_states": "compiled_list_of_states",
+    "knowledge_page_of_kinds": "compiled_list_of_kinds",
+}
 Values = list[Any]
 """The values of a thing's columns, in their order."""
 
@@ -86,19 +91,8 @@ class CompiledReads:
         prefix = wanted.key_prefix or ""
         key, generation = after if after is not None else (prefix, 0)
         where = {"project": project, "prefix": prefix, "key": key, "generation": generation, "first": first}
-        filters = {
-            "kinds": None if wanted.kinds is None else [kind.value for kind in wanted.kinds],
-            "at_risk": wanted.at_risk,
-            "stale": wanted.stale,
-            "aged": self._aged(),
-            "updated_after": None if wanted.updated_after is None else instant_text(wanted.updated_after),
-            "valid_at": None if wanted.valid_at is None else instant_text(wanted.valid_at),
-        }
-        if wanted.states is None:
-            return await self._column(_of_nodes("compiled_list", columns), **where, wanted=filters)
-        states = sorted({state.value for state in wanted.states})
-        query = _of_nodes("compiled_list_of_states", columns)
-        return await self._column(query, **where, wanted=filters, states=states)
+        query = _of_nodes(_LISTS[wanted.statement], columns)
+        return await self._column(query, **where, filters=wanted.params(self._service.now()))
 
     async def walk(
         self,

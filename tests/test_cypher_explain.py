@@ -117,7 +117,6 @@ GIVEN: Row = {
     "rows": [{}, {}],
     "seq": 20,
     "seqs": [1, 2, 3],
-    "states": ["proposed", "confirmed"],
     "surplus": ["Retired"],
     "together": [{"project": "p", "key": "c", "least": 1, "most": 9}],
     "types": ["DEPENDS_ON", "DERIVED_FROM", "SUPPORTS"],

@@ -320,15 +320,24 @@ def compare_some(sides: Sides, seeds: range) -> None:
 
 
 def test_pages_lead_through_a_whole_list_either_way(sides: Sides) -> None:
-    query = """query($after: String, $states: [State!]) {
-        knowledgeList(project: "P", first: 7, after: $after, filter: {states: $states}) {
+    query = """query($after: String, $states: [State!], $kinds: [Kind!]) {
+        knowledgeList(project: "P", first: 7, after: $after, filter: {states: $states, kinds: $kinds}) {
             edges { node { key generation } } pageInfo { hasNextPage hasPreviousPage endCursor }
         }
     }"""
-    for states in (None, ["PROPOSED"], ["CONFIRMED", "INVALIDATED", "PROPOSED"], list(STATES)):
+    for states, kinds in (
+        (None, None),
+        (["PROPOSED"], None),
+        (["CONFIRMED", "INVALIDATED", "PROPOSED"], None),
+        (list(STATES), None),
+        (None, ["CLAIM"]),
+        (None, ["OBSERVATION", "CLAIM"]),
+        (["PROPOSED"], ["CLAIM", "OBSERVATION"]),
+    ):
         after, seen, more = None, list[str](), True
         while more:
-            page = json.loads(sides.compare(query, {"after": after, "states": states}))["data"]["knowledgeList"]
+            asked = {"after": after, "states": states, "kinds": kinds}
+            page = json.loads(sides.compare(query, asked))["data"]["knowledgeList"]
             seen += [edge["node"]["key"] for edge in page["edges"]]
             after, more = page["pageInfo"]["endCursor"], page["pageInfo"]["hasNextPage"]
         assert len(seen) == len(set(seen)) or states in (None, list(STATES))
