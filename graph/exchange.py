@@ -2,8 +2,9 @@
 
 A file of events is tried before any of it is taken: every line is decided against the database and the lines before
 it, on a scratch beside the database, so that one bad line means that nothing of the file is taken. Then it is taken in
-transactions of a thousand events. A line that was taken before is a repeat, so an interrupted import goes on where it
-stopped when it is called again.
+transactions of a thousand events. What was read and checked for the trial waits on disk to be taken, so that a file is
+read once and what is taken is what was tried. A line that was taken before is a repeat, so an interrupted import goes
+on where it stopped when it is called again.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import pickle
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from tempfile import TemporaryFile
 from typing import Any, cast
 
 from graph import fold
@@ -97,7 +100,7 @@ async def import_journal(
 
     Args:
         store: Where to.
-        read: Gives the file's lines from its start; called twice, unless ``keep_going``.
+        read: Gives the file's lines from its start; called once.
         terms: How the file is read.
         progress: Told how far it is.
 
@@ -107,30 +110,64 @@ async def import_journal(
     Raises:
         UnavailableError, InDoubtError: the database was lost on the way; the same call goes on where it stopped.
     """
-    if not terms.keep_going:
-        tried = await _try(store, read(), terms, progress)
+    if terms.keep_going:
+        report = Report()
+        return await _take(store, _batches(_read_lines(read(), terms, report)), report, progress)
+    spool, tried = _Spool(), Report()
+    try:
+        await _try(store, _read_lines(read(), terms, tried), tried, spool, progress)
         if tried.refused:
             return tried
-    taking = _Taking(store, Report(), progress)
+        return await _take(store, spool.batches(), Report(lines=tried.lines), progress)
+    finally:
+        spool.close()
+
+
+class _Spool:
+    """Batches of lines that were read, in a temporary file that vanishes with the process; one is in memory."""
+
+    def __init__(self) -> None:
+        self._file = TemporaryFile()  # noqa: SIM115 (closed by ``close``)
+        self._count = 0
+
+    def add(self, batch: Sequence[Line]) -> None:
+        """Keep a batch behind those that are there."""
+        pickle.dump(batch, self._file, pickle.HIGHEST_PROTOCOL)
+        self._count += 1
+
+    def batches(self) -> Iterator[list[Line]]:
+        """The batches, in the order in which they were added."""
+        self._file.seek(0)
+        for _ in range(self._count):
+            yield pickle.load(self._file)  # noqa: S301 (our own file, never anyone else's)
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._file.close()
+
+
+async def _try(store: Store, lines: Iterable[Line], report: Report, spool: _Spool, progress: Progress) -> None:
+    staging = Staging(store)
     try:
-        for batch in _batches(_read_lines(read(), terms, taking.report)):
+        for batch in _batches(lines):
+            for line, outcome in zip(batch, await staging.tried(batch), strict=True):
+                if isinstance(outcome, KnowledgeError):
+                    report.refuse(line.number, outcome)
+            if not report.refused:
+                spool.add(batch)
+            progress("trying", report.lines)
+    finally:
+        staging.close()
+
+
+async def _take(store: Store, batches: Iterable[Sequence[Line]], report: Report, progress: Progress) -> Report:
+    taking = _Taking(store, report, progress)
+    try:
+        for batch in batches:
             await taking.take(batch)
         await taking.finish()
     finally:
         await taking.close()
-    return taking.report
-
-
-async def _try(store: Store, lines: Iterable[bytes], terms: Terms, progress: Progress) -> Report:
-    report, staging = Report(), Staging(store)
-    try:
-        for batch in _batches(_read_lines(lines, terms, report)):
-            for line, outcome in zip(batch, await staging.tried(batch), strict=True):
-                if isinstance(outcome, KnowledgeError):
-                    report.refuse(line.number, outcome)
-            progress("trying", report.lines)
-    finally:
-        staging.close()
     return report
 
 
