@@ -11,7 +11,7 @@ from typing import Any, LiteralString
 from ledger import HUMAN
 
 from graph.commands import read_command
-from graph.exchange import Report, Terms, import_journal
+from graph.exchange import Report, Terms, import_journal, journal_file
 from graph.service import Service
 from graph.store import BATCH_SECONDS, Decided, Store
 
@@ -118,13 +118,19 @@ async def graph(service: Service, project: str) -> list[Any]:
     return sorted(found)
 
 
-def test_what_is_decided_beside_the_database_comes_out_as_what_the_database_decides(
-    loop: asyncio.Runner, service: Service
-) -> None:
-    lines: list[dict[str, Any]] = [{**line, "time": "2026-01-01T00:00:00Z"} for line in mixed()]
+def told() -> list[dict[str, Any]]:
+    """The same life with every id and time told, so that none is made."""
+    lines = [{"event_id": f"e{at}", **line, "time": "2026-01-01T00:00:00Z"} for at, line in enumerate(mixed())]
     for number, line in enumerate(lines):
         for at, record in enumerate(line.get("payload", {}).get("evidence", ())):
             record.setdefault("key", f"made-{number}-{at}")
+    return lines
+
+
+def test_what_is_decided_beside_the_database_comes_out_as_what_the_database_decides(
+    loop: asyncio.Runner, service: Service
+) -> None:
+    lines = told()
     assert taken(loop, service, lines, project="P").refused == 0
 
     async def one_by_one() -> None:
@@ -134,6 +140,30 @@ def test_what_is_decided_beside_the_database_comes_out_as_what_the_database_deci
     loop.run(one_by_one())
     assert loop.run(graph(service, "P")) == loop.run(graph(service, "Q"))
     assert loop.run(service.verify("P"))["differences"] == []
+
+
+async def events(service: Service, project: str) -> list[dict[str, Any]]:
+    """A project's journal without what is of the moment and the project."""
+    file = b"".join([chunk async for chunk in journal_file(service.store, project)])
+    of_the_moment = {"project", "recorded_at", "hash", "prev_hash"}
+    return [{n: v for n, v in json.loads(line).items() if n not in of_the_moment} for line in file.splitlines()]
+
+
+def test_events_of_a_file_come_out_as_those_that_are_appended_one_by_one(
+    loop: asyncio.Runner, service: Service
+) -> None:
+    lines = told()
+    assert taken(loop, service, lines, project="P").refused == 0
+    for line in lines:
+        command = read_command(line, actor=HUMAN, project="Q")
+        loop.run(service.store.append([command], datetime.now(UTC)))
+    assert loop.run(events(service, "P")) == loop.run(events(service, "Q"))
+
+
+def test_what_is_taken_is_what_was_tried(loop: asyncio.Runner, service: Service) -> None:
+    once = iter([json.dumps(claimed(f"k{at}")).encode() for at in range(1_001)])
+    report = loop.run(import_journal(service.store, lambda: once, Terms("P", HUMAN)))
+    assert (report.lines, report.taken, report.refused) == (1_001, 1_001, 0)
 
 
 class Raced(Store):
