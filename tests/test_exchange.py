@@ -120,7 +120,9 @@ async def graph(service: Service, project: str) -> list[Any]:
 
 def told() -> list[dict[str, Any]]:
     """The same life with every id and time told, so that none is made."""
-    lines = [{"event_id": f"e{at}", **line, "time": "2026-01-01T00:00:00Z"} for at, line in enumerate(mixed())]
+    lines: list[dict[str, Any]] = [
+        {"event_id": f"e{at}", **line, "time": "2026-01-01T00:00:00Z"} for at, line in enumerate(mixed())
+    ]
     for number, line in enumerate(lines):
         for at, record in enumerate(line.get("payload", {}).get("evidence", ())):
             record.setdefault("key", f"made-{number}-{at}")
