@@ -17,9 +17,9 @@ from graph.store import Store
 
 _PROJECT = "whence.rehearsal"
 _ACTOR = Actor("whence", "rehearsal", ActorType.SYSTEM)
-_EVIDENCE = [{"type": "rehearsal", "source": "whence:rehearsal"}]
+_EVIDENCE = [{"key": "rehearsal", "type": "rehearsal", "source": "whence:rehearsal"}]
 _EVENTS: tuple[dict[str, Any], ...] = (
-    {"transition": "proposed", "key": "base", "payload": {"proposition": "base"}},
+    {"transition": "proposed", "key": "base", "payload": {"proposition": "base", "evidence": _EVIDENCE}},
     {
         "transition": "proposed",
         "key": "top",
@@ -29,8 +29,11 @@ _EVENTS: tuple[dict[str, Any], ...] = (
             "relations": [{"relation": "depends_on", "to": "base"}],
         },
     },
+    {"transition": "proposed", "key": "tip", "payload": {"proposition": "tip"}},
+    {"transition": "linked", "key": "tip", "payload": {"relation": "depends_on", "to": "top"}},
+    {"transition": "linked", "key": "tip", "payload": {"relation": "contradicts", "to": "base"}},  # challenges it
     {"transition": "invalidated", "key": "base", "reason": "rehearsal"},  # marks what rests on it
-    {"transition": "confirmed", "key": "top", "payload": {"evidence": _EVIDENCE}},  # settles the marks
+    {"transition": "confirmed", "key": "top", "payload": {"evidence": _EVIDENCE}},  # clears the marks
 )
 _LOG = logging.getLogger("whence.rehearsal")
 

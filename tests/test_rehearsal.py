@@ -14,8 +14,8 @@ from graph.rehearsal import rehearse
 from graph.store import Store
 
 APPENDS = {
-    *("project_lock", "slice_load", "nodes_put", "edges_put", "evidence_put", "evidence_attach"),
-    *("events_put", "events_attach", "project_advance", "risk_spread", "risk_clear"),
+    *("project_lock", "slice_load", "nodes_create", "nodes_put", "edges_create", "evidence_attach"),
+    *("events_create", "events_attach", "project_advance", "risk_spread", "risk_clear"),
 }
 
 
