@@ -252,7 +252,7 @@ class _Connection:
         if len(of_node) > 1:
             raise OrdinaryError
         self._node = written.node(asked, asked.below(of_node[0], "Knowledge"), edges=False) if of_node else None
-        self._fields = [(name, nodes[0].name.value) for name, nodes in edge_fields.items()]
+        self._fields = {name: nodes[0].name.value for name, nodes in edge_fields.items()}
         for name, nodes in selected.items():
             if nodes[0].name.value == "pageInfo":
                 below = asked.below(nodes, "PageInfo")
@@ -274,18 +274,16 @@ class _Connection:
         return found
 
     def _edges(self, page: list[Values], within: Sequence[object]) -> list[Map]:
-        none: list[Map] = [{}] * len(page)
-        nodes = self._node.each([row[2:] for row in page]) if self._node else none
-        return [
-            {name: self._edge_value(field, row, node, within) for name, field in self._fields}
-            for row, node in zip(page, nodes, strict=True)
-        ]
+        columns = [self._column(field, page, within) for field in self._fields.values()]
+        return written.laid(tuple(self._fields), zip(*columns, strict=True))
 
-    @staticmethod
-    def _edge_value(field: str, row: Values, node: Map, within: Sequence[object]) -> Any:
+    def _column(self, field: str, page: list[Values], within: Sequence[object]) -> list[Any]:
         if field == "node":
-            return node
-        return cursor(*within, row[0], row[1]) if field == "cursor" else "KnowledgeEdge"
+            assert self._node is not None
+            return self._node.each([row[2:] for row in page])
+        if field == "cursor":
+            return [cursor(*within, row[0], row[1]) for row in page]
+        return ["KnowledgeEdge"] * len(page)
 
 
 def _page_info(page: list[Values], within: Sequence[object], *, more: bool, before: bool) -> Map:
