@@ -82,9 +82,13 @@ def key(at: int) -> str:
 def proposals(dependencies: Dependencies) -> Iterator[dict[str, Any]]:
     """A journal line for each node, which proposes it, its evidence and what it rests on."""
     for at, targets in enumerate(dependencies):
-        relations = [{"relation": ("depends_on", "derived_from")[t % 2], "to": key(t)} for t in targets]
-        evidence = [{"key": f"e-{at}", "type": "log", "source": f"https://example.org/{at}"}]
-        payload = {"proposition": f"Claim {at}: " + "as measured " * 8, "relations": relations, "evidence": evidence}
+        payload: dict[str, Any] = {
+            "proposition": f"Claim {at}: as measured as measured as measured as measured as measured as measured",
+            "evidence": [{"key": f"e-{at}", "type": "log", "source": f"https://example.org/{at}"}],
+        }
+        if targets:
+            names = ("depends_on", "derived_from")
+            payload["relations"] = [{"relation": names[target % 2], "to": key(target)} for target in targets]
         yield {"event_id": f"p{at}", "transition": "proposed", "key": key(at), "payload": payload}
 
 

@@ -11,7 +11,8 @@ CALL (state) {
   WITH state, reduce(last = $prefix, _ IN range(1, 200) | last + '\uDBFF\uDFFF') AS last
   MATCH (n:Knowledge)
   WHERE n.project = $project AND n.state = state
-    AND n.key >= $key AND n.key <= last AND n.generation >= 1 AND n.key STARTS WITH $prefix
+    AND n.key >= $key AND n.key <= last AND n.generation >= 1
+    AND left(n.key, size($prefix)) = $prefix
     AND CASE n.key WHEN $key THEN n.generation > $generation ELSE true END
     AND NOT n:Forgotten
     AND ($filters.kinds IS NULL OR n.kind IN $filters.kinds)

@@ -12,7 +12,8 @@
 // one map because a plan is kept for each pattern of nulls and each size of each list that is a parameter of its own.
 WITH reduce(last = $prefix, _ IN range(1, 200) | last + '\uDBFF\uDFFF') AS last
 MATCH (n:Knowledge)
-WHERE n.project = $project AND n.key >= $key AND n.key <= last AND n.generation >= 1 AND n.key STARTS WITH $prefix
+WHERE n.project = $project AND n.key >= $key AND n.key <= last AND n.generation >= 1
+  AND left(n.key, size($prefix)) = $prefix
   AND CASE n.key WHEN $key THEN n.generation > $generation ELSE true END
   AND NOT n:Forgotten
   AND ($filters.states IS NULL OR n.state IN $filters.states)

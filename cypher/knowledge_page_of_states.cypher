@@ -12,7 +12,8 @@ CALL (state) {
   MATCH (n:Knowledge)
   USING INDEX n:Knowledge(project, state, key, generation)
   WHERE n.project = $project AND n.state = state
-    AND n.key >= $key AND n.key <= last AND n.generation >= 1 AND n.key STARTS WITH $prefix
+    AND n.key >= $key AND n.key <= last AND n.generation >= 1
+    AND left(n.key, size($prefix)) = $prefix
     AND CASE n.key WHEN $key THEN n.generation > $generation ELSE true END
     AND NOT n:Forgotten
     AND ($filters.kinds IS NULL OR n.kind IN $filters.kinds)
