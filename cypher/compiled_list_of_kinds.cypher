@@ -12,7 +12,8 @@ CALL (kind) {
   MATCH (n:Knowledge)
   USING INDEX n:Knowledge(project, kind, key, generation)
   WHERE n.project = $project AND n.kind = kind
-    AND n.key >= $key AND n.key <= last AND n.generation >= 1 AND n.key STARTS WITH $prefix
+    AND n.key >= $key AND n.key <= last AND n.generation >= 1
+    AND left(n.key, size($prefix)) = $prefix
     AND CASE n.key WHEN $key THEN n.generation > $generation ELSE true END
     AND NOT n:Forgotten
     AND ($filters.states IS NULL OR n.state IN $filters.states)

@@ -277,7 +277,7 @@ class Writer:
         if self.chance(30):
             wanted["stale"] = self.chance(50)
         if self.chance(20):
-            wanted["keyPrefix"] = self.rng.choice(("s", "s1", "quote", "ünï", "zz"))
+            wanted["keyPrefix"] = self.rng.choice(("s", "s1", "quote", "ünï", "ünï 📦", "zz"))
         if self.chance(20):
             wanted[self.rng.choice(("validAt", "updatedAfter"))] = self.rng.choice(
                 ("2026-10-31T23:59:59+02:00", "2027-06-01T00:00:00Z", "2026-11-01T00:00:00Z")
