@@ -31,7 +31,7 @@ from api.settings import Settings
 from graph.embedded import TEST, Connection, EmbeddedNeo4j, Incident, Profile
 from graph.embedded import running as found
 from graph.embedded.profile import Ports
-from graph.embedded.room import floor_bytes, start_bytes
+from graph.embedded.room import floor_bytes, require_room_for_appends, require_room_for_start, start_bytes
 from graph.errors import InDoubtError, KnowledgeError, UnavailableError
 from graph.readiness import Readiness
 from graph.service import Service
@@ -370,3 +370,9 @@ def test_the_store_of_another_home_is_refused(tmp_path: Path) -> None:
     shutil.copy(two / "password", one / "password")
     with pytest.raises(UnavailableError, match="not the one that was there before"), running(tmp_path / "one", WORK):
         pass
+
+
+def test_a_folder_that_is_gone_has_no_room(tmp_path: Path) -> None:
+    for require in (require_room_for_appends, require_room_for_start):
+        with pytest.raises(UnavailableError, match="cannot be looked at"):
+            require(tmp_path / "gone")

@@ -31,20 +31,31 @@ def require_room_for_start(folder: Path) -> None:
     """Find out before a start, which would hang.
 
     Raises:
-        UnavailableError: the disk under the folder is almost full.
+        UnavailableError: the disk under the folder is almost full, or the folder is gone.
     """
-    disk = shutil.disk_usage(folder)
-    _require(folder, disk.free, start_bytes(disk.total), "a start of Neo4j wants more")
+    total, free = _disk(folder)
+    _require(folder, free, start_bytes(total), "a start of Neo4j wants more")
 
 
 def require_room_for_appends(folder: Path) -> None:
     """Find out before a write; takes microseconds.
 
     Raises:
-        UnavailableError: less than the floor is free on the disk under the folder.
+        UnavailableError: less than the floor is free on the disk under the folder, or the folder is gone.
     """
-    disk = shutil.disk_usage(folder)
-    _require(folder, disk.free, floor_bytes(disk.total), "nothing can be appended; reading goes on")
+    total, free = _disk(folder)
+    _require(folder, free, floor_bytes(total), "nothing can be appended; reading goes on")
+
+
+def _disk(folder: Path) -> tuple[int, int]:
+    """The bytes of the disk under a folder, and those that are free."""
+    try:
+        disk = shutil.disk_usage(folder)
+    except OSError as error:
+        raise UnavailableError(
+            f"the folder {folder} cannot be looked at", field="WHENCE_HOME", allowed="a folder that is there"
+        ) from error
+    return disk.total, disk.free
 
 
 def _require(folder: Path, free: int, least: int, so: str) -> None:
