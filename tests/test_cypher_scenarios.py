@@ -441,7 +441,7 @@ def test_a_new_node_is_like_one_that_was_put(scenario: Stage, database: Database
             given="",
             when=(name, {"rows": [rows]}),
             rows=[{"written": 1}],
-            effects={"+nodes": 1, "+labels": 3, "+properties": 20},
+            effects={"+nodes": 1, "+labels": 3, "+properties": 21},
         )
         found.append(database.query("MATCH (n:Knowledge) RETURN properties(n) AS properties, labels(n) AS labels"))
     assert found[0] == found[1]
