@@ -107,14 +107,20 @@ def _graphql_schema(context: ExecutionContext) -> GraphQLSchema:
 
 
 class Plans:
-    """The plans of the queries that were checked, by their text; None for a query that the executor answers."""
+    """The plans of the queries that were checked, by their text; None for a query that the executor answers.
+
+    The one that was not asked for the longest goes first.
+    """
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str | None], Plan | None] = OrderedDict()
 
     def known(self, text: str, operation_name: str | None) -> Plan | None:
         """The plan of a query that came before, if it has one."""
-        return self._kept.get((text, operation_name))
+        plan = self._kept.get((text, operation_name))
+        if plan is not None:
+            self._kept.move_to_end((text, operation_name))
+        return plan
 
     def of(self, schema: GraphQLSchema, text: str, document: DocumentNode, operation_name: str | None) -> Plan | None:
         """The plan of a document that has been validated, if one can be made; made once."""

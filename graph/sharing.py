@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-UNDER_WAY_MAX = 4  # statements at once; more of them are smaller ones, and save less
+UNDER_WAY_MAX = 4  # statements of one kind at once; more of them are smaller ones, and save less
 TOGETHER_MAX = 64  # requests in one statement
 
 K = TypeVar("K", bound=Hashable)
@@ -28,27 +28,32 @@ class Shared(Generic[K, A, V]):
     def __init__(self, read: Callable[[K, list[A]], Awaitable[list[V]]]) -> None:
         self._read = read
         self._waiting: dict[K, list[tuple[A, asyncio.Future[V]]]] = {}
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._under_way: dict[K, int] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def get(self, kind: K, asked: A) -> V:
         """The answer to one request; whoever gives up leaves the others undisturbed."""
         future: asyncio.Future[V] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(kind, []).append((asked, future))
-        if len(self._under_way) < UNDER_WAY_MAX:
-            task = asyncio.get_running_loop().create_task(self._work())
-            self._under_way.add(task)
-            task.add_done_callback(self._under_way.discard)
+        # Of each kind some: a kind that is slow holds up no other.
+        if self._under_way.get(kind, 0) < UNDER_WAY_MAX:
+            self._under_way[kind] = self._under_way.get(kind, 0) + 1
+            task = asyncio.get_running_loop().create_task(self._work(kind))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         return await future
 
-    async def _work(self) -> None:
-        while self._waiting:
-            kind = next(iter(self._waiting))
-            waiting = self._waiting.pop(kind)
+    async def _work(self, kind: K) -> None:
+        while waiting := self._waiting.pop(kind, None):
             if len(waiting) > TOGETHER_MAX:
                 self._waiting[kind] = waiting[TOGETHER_MAX:]
             together = [(asked, future) for asked, future in waiting[:TOGETHER_MAX] if not future.done()]
             if together:
                 await self._answer(kind, together)
+        # Counted down here and not when the task is seen to be done: who comes between would find nobody to work.
+        self._under_way[kind] -= 1
+        if not self._under_way[kind]:
+            del self._under_way[kind]
 
     async def _answer(self, kind: K, together: list[tuple[A, asyncio.Future[V]]]) -> None:
         try:
