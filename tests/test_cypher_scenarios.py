@@ -36,7 +36,9 @@ def scenario(database: Database) -> Stage:
 def test_every_statement_has_a_scenario() -> None:
     files = [path.read_text("utf-8") for path in Path(__file__).parent.glob("test_cypher_*.py")]
     played = [found for text in files for found in re.findall(r"\(\s*\"(\w+)\",", text)]
-    assert {name for name in queries.names() if queries.load(name).kind != "schema"} - set(played) == set()
+    # Compiled reads are run in every shape by test_plans.py, which holds them to what the executor answers.
+    asked = {n for n in queries.names() if queries.load(n).kind != "schema" and not n.startswith("compiled_")}
+    assert asked - set(played) == set()
 
 
 # The heads of projects.
