@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-UNDER_WAY_MAX = 4  # statements of one kind at once; more of them are smaller ones, and save less
+UNDER_WAY_MAX = 2  # statements of one kind at once: with four, half as many requests shared one, and each cost more
 TOGETHER_MAX = 64  # requests in one statement
 
 K = TypeVar("K", bound=Hashable)
