@@ -26,11 +26,6 @@ _WALKS: Mapping[Side, str] = {
     "downstream": "compiled_walk_downstream",
     "both": "compiled_walk_both",
 }
-_LISTS: Mapping[str, str] = {
-    "knowledge_page": "compiled_list",
-    "knowledge_page_of_states": "compiled_list_of_states",
-    "knowledge_page_of_kinds": "compiled_list_of_kinds",
-}
 Values = list[Any]
 """The values of a thing's columns, in their order."""
 
@@ -88,11 +83,9 @@ class CompiledReads:
         self, columns: NodeColumns, project: str, wanted: Filter, first: int, after: NodeId | None
     ) -> list[Values]:
         """Up to ``first`` nodes that a filter lets through, by key and generation, behind the node ``after``."""
-        prefix = wanted.key_prefix or ""
-        key, generation = after if after is not None else (prefix, 0)
-        where = {"project": project, "prefix": prefix, "key": key, "generation": generation, "first": first}
-        query = _of_nodes(_LISTS[wanted.statement], columns)
-        return await self._column(query, **where, filters=wanted.params(self._service.now()))
+        return await self._column(
+            _of_page(wanted.statement, columns), **wanted.page(project, first, after, self._service.now())
+        )
 
     async def walk(
         self,
@@ -149,6 +142,11 @@ def _first(row: Sequence[Any]) -> Any:
 @lru_cache(KEPT_STATEMENTS)
 def _of_nodes(name: str, columns: NodeColumns) -> Query:
     return queries.load(name).giving({"[n.key]": shapes.of_node(columns)})
+
+
+@lru_cache(KEPT_STATEMENTS)
+def _of_page(name: str, columns: NodeColumns) -> Query:
+    return queries.load(name).collecting(shapes.of_node(columns))
 
 
 @lru_cache(KEPT_STATEMENTS)

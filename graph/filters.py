@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from graph.knowledge import AGING, Kind, State, instant_text
+from graph.knowledge import AGING, Kind, NodeId, State, instant_text
 from graph.rows import Row
 
 
@@ -29,8 +29,20 @@ class Filter:
             return "knowledge_page_of_states"
         return "knowledge_page" if self.kinds is None else "knowledge_page_of_kinds"
 
-    def params(self, now: datetime) -> Row:
-        """All but the prefix, for any of the statements."""
+    def page(self, project: str, first: int, after: NodeId | None, now: datetime) -> Row:
+        """What any of the statements takes for up to ``first`` nodes behind the node ``after``."""
+        prefix = self.key_prefix or ""
+        key, generation = after if after is not None else (prefix, 0)
+        return {
+            "project": project,
+            "prefix": prefix,
+            "key": key,
+            "generation": generation,
+            "first": first,
+            "filters": self._filters(now),
+        }
+
+    def _filters(self, now: datetime) -> Row:
         return {
             "states": _values(self.states),
             "kinds": _values(self.kinds),

@@ -73,6 +73,13 @@ class Query:
             text = text.replace(_ALL_TYPES, types)
         return replace(self, text=text)
 
+    def collecting(self, columns: LiteralString) -> Query:
+        """The statement up to its last RETURN, and then one list of these columns in place of its rows."""
+        kept, clause, _ = self.text.rpartition("\nRETURN ")  # those of subqueries are indented
+        if not clause:
+            raise InternalError(f"{self.name} has no RETURN of its own")
+        return replace(self, text=kept + clause + "collect(" + columns + ") AS found", returns=("found",))
+
 
 @cache
 def _tightened(query: Query, depth: int) -> Query:

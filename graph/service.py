@@ -139,18 +139,8 @@ class Service:
     ) -> Page:
         """A page of the nodes that a filter lets through, by key and generation, behind the node ``after``."""
         _check_first(first)
-        prefix = wanted.key_prefix or ""
-        key, generation = after if after is not None else (prefix, 0)
-        rows = await self.store.read(
-            wanted.statement,
-            project=project,
-            filters=wanted.params(self.now()),
-            prefix=prefix,
-            key=key,
-            generation=generation,
-            first=first + 1,
-            evidence=evidence,
-        )
+        asked = wanted.page(project, first + 1, after, self.now())
+        rows = await self.store.read(wanted.statement, **asked, evidence=evidence)
         return _paged([self._aged(row["node"]) for row in rows], first)
 
     async def evidence(self, project: str, ids: Sequence[NodeId], at: Moment | None = None) -> dict[NodeId, list[Row]]:
