@@ -24,6 +24,7 @@ from graph.fold import Fold, events
 from graph.journal import Event
 from graph.journal import evidence_of as evidence_in
 from graph.knowledge import Actor, ActorType, Edge, Evidence, Node, NodeId, Relation, Transition, instant_text
+from graph.rows import evidence_row
 from graph.store import Store
 
 EVENTS_MAX = 10_000  # some 20 KB of memory each while the document is made, and a third of a millisecond
@@ -155,7 +156,7 @@ class _Writer:
     def evidence(self, evidence: Iterable[Evidence], stands: Iterable[tuple[NodeId, str]]) -> None:
         """Pieces of evidence, and the nodes that stand on them."""
         for each in evidence:
-            self.made.entity(self._name("evidence", each.key), self._attributes(_evidence_facts(each), "Evidence"))
+            self.made.entity(self._name("evidence", each.key), self._attributes(evidence_row(each), "Evidence"))
         for node_id, key in stands:
             told = self._attributes({"relation": "evidenced_by"})
             self.made.wasInfluencedBy(self._node(node_id), self._name("evidence", key), other_attributes=told)
@@ -252,18 +253,6 @@ def _node_facts(node: Node) -> dict[str, Any]:
         "forgotten": node.forgotten,
         "uses": node.uses,
         "lineage": node.lineage,
-    }
-
-
-def _evidence_facts(evidence: Evidence) -> dict[str, Any]:
-    return {
-        "key": evidence.key,
-        "type": evidence.type,
-        "source": evidence.source,
-        "timestamp": instant_text(evidence.timestamp),
-        "hash": evidence.hash,
-        "artifact_ref": evidence.artifact_ref,
-        "metadata": evidence.metadata,
     }
 
 

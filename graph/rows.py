@@ -129,7 +129,7 @@ def edge_of(raw: Row) -> Edge:
 
 
 def evidence_row(evidence: Evidence) -> Row:
-    """For ``events_create``."""
+    """For ``events_create``, and wherever evidence stands outside as a map."""
     return {
         "key": evidence.key,
         "type": evidence.type,
