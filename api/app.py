@@ -23,9 +23,7 @@ from urllib.parse import quote, unquote_to_bytes
 import uvicorn
 from cross_web import AsyncHTTPRequestAdapter, HTTPException
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException as RoutingError
-from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import (
     JSONResponse,
@@ -50,7 +48,7 @@ from api.loaders import REQUEST_ID, Context
 from api.persisted import PersistedQueries
 from api.schema import build_schema
 from api.settings import Settings
-from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, SAFETY, encoded, prefers_graphql
+from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, encoded, prefers_graphql
 from graph.compiled import CompiledReads
 from graph.errors import (
     KnowledgeError,
@@ -70,6 +68,11 @@ _EXPORTS = {
     ".provn": "text/provenance-notation; charset=utf-8",
     ".provjson": "application/json",
 }
+_SAFETY = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+]
 _STATUS = {"VALIDATION": 400, "NOT_FOUND": 404, "LIMIT": 413, "UNAVAILABLE": 503}
 _LOG = logging.getLogger("whence.http")
 
@@ -322,13 +325,14 @@ def _attachment(project: str, ending: str) -> str:
     return f"attachment; filename=\"{plain}{ending}\"; filename*=UTF-8''{quote(project + ending, safe='')}"
 
 
-class _Traced:
+class Traced:
     """Gives each request an id, logs how it went, and sets the headers that every answer has."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, whichever way it goes from here."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -340,9 +344,7 @@ class _Traced:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers.update(SAFETY)
-                headers["x-request-id"] = request_id
+                message["headers"] = [*message.get("headers", ()), *_SAFETY, (b"x-request-id", request_id.encode())]
             await send(message)
 
         try:
@@ -381,10 +383,9 @@ def create_app(service: Service, settings: Settings, schema: ServedSchema | None
             Route("/readyz", routes.ready),
             Route("/export/{file:path}", routes.export),
         ],
-        middleware=[Middleware(_Traced)],
         exception_handlers={RoutingError: _unrouted, Exception: _failed},
     )
-    return Direct(framework, plans, reads)
+    return Traced(Direct(framework, plans, reads))
 
 
 def _spare_the_collector() -> None:

@@ -8,23 +8,17 @@ goes on as if nobody had looked: the bytes that were read are given again.
 
 from __future__ import annotations
 
-import logging
-import secrets
-import time
 from typing import Any, cast
 
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.execution import Plans
-from api.loaders import REQUEST_ID
 from api.plans import Plan
 from api.selections import Variables
-from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, JSON_MEDIA, SAFETY, encoded, prefers_graphql
+from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, JSON_MEDIA, encoded, prefers_graphql
 from graph.compiled import CompiledReads
 
-_LOG = logging.getLogger("whence.http")
-_SAFETY = [(name.encode(), value.encode()) for name, value in SAFETY.items()]
 _PLAIN = (b"content-type", JSON_MEDIA.encode())
 _GRAPHQL = (b"content-type", f"{GRAPHQL_MEDIA}; charset=utf-8".encode())
 
@@ -48,7 +42,6 @@ class Direct:
         if scope["type"] != "http" or scope["path"] != "/graphql" or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
-        started = time.perf_counter()
         headers = dict(cast("list[tuple[bytes, bytes]]", scope["headers"]))
         if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
             await self._app(scope, receive, send)
@@ -61,7 +54,7 @@ class Direct:
             await self._app(scope, _again(messages, receive), send)
             return
         accept = headers.get(b"accept", b"").decode("latin-1")
-        await _send(send, encoded({"data": data}), graphql=prefers_graphql(accept), started=started)
+        await _send(send, encoded({"data": data}), graphql=prefers_graphql(accept))
 
     def _planned(self, body: bytes) -> tuple[Plan, Variables] | None:
         try:
@@ -102,17 +95,7 @@ def _again(messages: list[Message], receive: Receive) -> Receive:
     return received
 
 
-async def _send(send: Send, body: bytes, *, graphql: bool, started: float) -> None:
-    request_id = secrets.token_hex(6)
-    token = REQUEST_ID.set(request_id)
-    headers = [
-        _GRAPHQL if graphql else _PLAIN,
-        (b"content-length", str(len(body)).encode()),
-        *_SAFETY,
-        (b"x-request-id", request_id.encode()),
-    ]
+async def _send(send: Send, body: bytes, *, graphql: bool) -> None:
+    headers = [_GRAPHQL if graphql else _PLAIN, (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-    if _LOG.isEnabledFor(logging.INFO):
-        _LOG.info("%s POST /graphql 200 %.1f ms", request_id, (time.perf_counter() - started) * 1000)
-    REQUEST_ID.reset(token)

@@ -1,10 +1,9 @@
-"""What goes over the wire, whichever way a request takes: the cap on bodies, media types, headers, JSON."""
+"""What goes over the wire, whichever way a request takes: the cap on bodies, media types, JSON."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 
 import orjson
@@ -12,12 +11,6 @@ import orjson
 BODY_BYTES_MAX = 1_048_576  # a hundred of the largest evidence records do not fit; those are artifacts
 JSON_MEDIA = "application/json"
 GRAPHQL_MEDIA = "application/graphql-response+json"
-SAFETY: Mapping[str, str] = {
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "x-frame-options": "DENY",
-}
-"""Headers that every answer has."""
 
 
 def encoded(value: object) -> bytes:

@@ -9,13 +9,13 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 from conftest import wipe
 
-from api.app import create_app
+from api.app import Traced, create_app
 from api.direct import Direct
 from api.execution import Plans
 from api.loaders import ANSWER_OBJECTS_MAX
@@ -157,8 +157,9 @@ class Sides:
         return expected.content
 
     def is_planned(self, query: str) -> bool:
-        assert isinstance(self.planned, Direct)
-        return self.planned.plans.known(query, None) is not None
+        direct = cast(Traced, self.planned).app
+        assert isinstance(direct, Direct)
+        return direct.plans.known(query, None) is not None
 
 
 @pytest.fixture(scope="module")
