@@ -6,7 +6,7 @@ ended. ``risk.marks`` is the rule that the marks here agree with after every eve
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
 from graph import risk
@@ -18,7 +18,8 @@ from graph.slices import Slice
 class Dependence:
     """The live dependence edges of a project, and for each node at their ends what decides its mark.
 
-    A node that has no such edge is never at risk and is not held.
+    A node that has no such edge is never at risk and is not held. A marked node knows over which other the mark came to
+    it, so that only what hangs on a mark is looked at when that mark goes.
 
     Attributes:
         edges: How many there are.
@@ -31,30 +32,11 @@ class Dependence:
         self._verified: list[int] = []
         self._retired: list[int] = []
         self._marks: list[int] = []
+        self._told: list[int] = []
+        self._over: list[int] = []
         self._rests_on: list[list[int]] = []
         self._dependents: list[list[int]] = []
         self._changed: set[int] = set()
-
-    def hold(
-        self, node_id: NodeId, verified_seq: int | None, retired_seq: int | None, risk_seq: int | None = None
-    ) -> int:
-        """Hold a node as it stands, unless it is held already; gives its number."""
-        if (number := self._numbers.get(node_id)) is not None:
-            return number
-        number = self._numbers[node_id] = len(self._ids)
-        self._ids.append(node_id)
-        self._verified.append(verified_seq or 0)
-        self._retired.append(retired_seq or 0)
-        self._marks.append(risk_seq or 0)
-        self._rests_on.append([])
-        self._dependents.append([])
-        return number
-
-    def rest(self, source: int, target: int) -> None:
-        """Hold a live edge between two held nodes, by their numbers."""
-        self.edges += 1
-        self._rests_on[source].append(target)
-        self._dependents[target].append(source)
 
     def follow(self, here: Slice, event: Event) -> int:
         """Bring the marks to where an event leaves them.
@@ -76,25 +58,29 @@ class Dependence:
         return 0
 
     def changed(self) -> dict[NodeId, int]:
-        """The marks that changed since this was asked last, 0 for none; retiring ends a mark without being told."""
-        found = {self._ids[n]: self._marks[n] for n in self._changed if not self._retired[n]}
+        """The marks that differ from when this was asked last, 0 for none; retiring ends a mark without being told."""
+        found = [n for n in self._changed if self._marks[n] != self._told[n] and not self._retired[n]]
         self._changed.clear()
-        return found
+        for node in found:
+            self._told[node] = self._marks[node]
+        return {self._ids[n]: self._marks[n] for n in found}
 
     def _retire(self, node_id: NodeId, seq: int) -> int:
         node = self._numbers.get(node_id)
         if node is None:
             return 0
         self._retired[node], self._marks[node] = seq, 0
-        return self._spread(self._dependents[node], seq)
+        return self._spread(node, self._dependents[node], seq)
 
     def _link(self, here: Slice, source_id: NodeId, seq: int) -> int:
         newly = 0
         for edge in here.turned(source_id, seq):
             if edge.relation.carries_dependence:
-                source, target = self._held(here.nodes[source_id]), self._held(here.nodes[edge.target])
-                self.rest(source, target)
-                newly += self._spread([source], self._retired[target] or self._marks[target])
+                source, target = self._number(here.nodes[source_id]), self._number(here.nodes[edge.target])
+                self.edges += 1
+                self._rests_on[source].append(target)
+                self._dependents[target].append(source)
+                newly += self._spread(target, [source], self._retired[target] or self._marks[target])
         return newly
 
     def _clear(self, here: Slice, node: Node, seq: int) -> None:
@@ -108,46 +94,65 @@ class Dependence:
             self._dependents[target].remove(number)
             self.edges -= 1
         if self._marks[number]:
-            self._lift(number, self._marks[number])
+            self._lift(number)
 
-    def _held(self, node: Node) -> int:
-        return self.hold(node.id, node.verified_seq, node.retired_seq)
+    def _number(self, node: Node) -> int:
+        """The number of a node, which is held from now on if it was not before: then it has no mark yet."""
+        if (number := self._numbers.get(node.id)) is not None:
+            return number
+        number = self._numbers[node.id] = len(self._ids)
+        self._ids.append(node.id)
+        self._verified.append(node.verified_seq or 0)
+        self._retired.append(node.retired_seq or 0)
+        self._marks.append(0)
+        self._told.append(0)
+        self._over.append(number)
+        self._rests_on.append([])
+        self._dependents.append([])
+        return number
 
-    def _spread(self, starts: Iterable[int], seq: int) -> int:
+    def _spread(self, over: int, nodes: Sequence[int], seq: int) -> int:
         """Mark nodes, and what rests on them, as at risk of the retirement at ``seq``; how many had no mark before."""
-        newly, waiting = 0, list(starts)
+        retired, verified, marks, dependents = self._retired, self._verified, self._marks, self._dependents
+        newly, waiting = 0, [(over, nodes)]
         while waiting:
-            node = waiting.pop()
-            if self._retired[node] or self._verified[node] >= seq or self._marks[node] >= seq:
-                continue
-            newly += not self._marks[node]
-            self._mark(node, seq)
-            waiting += self._dependents[node]
+            over, nodes = waiting.pop()
+            for node in nodes:
+                if marks[node] < seq and verified[node] < seq and not retired[node]:
+                    newly += not marks[node]
+                    self._mark(node, over, seq)
+                    waiting.append((node, dependents[node]))
         return newly
 
-    def _mark(self, node: int, seq: int) -> None:
-        self._marks[node] = seq
+    def _mark(self, node: int, over: int, seq: int) -> None:
+        self._marks[node], self._over[node] = seq, over
         self._changed.add(node)
 
-    def _lift(self, start: int, seq: int) -> None:
-        """Take back the marks that may hang on one node's, and set what is left for each: the newest threat first."""
-        lifted, waiting = [start], [start]
-        self._mark(start, 0)
+    def _lift(self, start: int) -> None:
+        """Take back a mark and those that hang on it, and set what is left for each: the newest threat first."""
+        lifted = self._hanging(start)
+        waiting = [(-seq, node, over) for node in lifted for seq, over in self._threats(node)]
+        heapify(waiting)
         while waiting:
-            for node in self._dependents[waiting.pop()]:
-                if self._marks[node] == seq and not self._retired[node]:
-                    self._mark(node, 0)
-                    lifted.append(node)
-                    waiting.append(node)
-        threats = [(-seq, node) for node in lifted if (seq := self._threat(node)) > self._verified[node]]
-        heapify(threats)
-        while threats:
-            falling, node = heappop(threats)
+            falling, node, over = heappop(waiting)
             if not self._marks[node] and self._verified[node] < -falling:
-                self._mark(node, -falling)
+                self._mark(node, over, -falling)
                 for dependent in self._dependents[node]:
-                    if not self._retired[dependent]:
-                        heappush(threats, (falling, dependent))
+                    if not self._retired[dependent] and not self._marks[dependent]:
+                        heappush(waiting, (falling, dependent, node))
 
-    def _threat(self, node: int) -> int:
-        return max((self._retired[t] or self._marks[t] for t in self._rests_on[node]), default=0)
+    def _hanging(self, start: int) -> list[int]:
+        """A node and all whose marks came over it, their marks taken back."""
+        self._mark(start, start, 0)
+        found = [start]
+        for node in found:
+            for dependent in self._dependents[node]:
+                if self._over[dependent] == node and self._marks[dependent]:
+                    self._mark(dependent, dependent, 0)
+                    found.append(dependent)
+        return found
+
+    def _threats(self, node: int) -> list[tuple[int, int]]:
+        """The newest retirement that a node rests on, as marks stand, and the node that it comes over; if any."""
+        found = max(((self._retired[t] or self._marks[t], t) for t in self._rests_on[node]), default=(0, node))
+        return [found] if found[0] > self._verified[node] else []

@@ -79,18 +79,3 @@ def test_after_every_event_the_marks_are_those_of_the_rule(
         follow("proposed", key, payload("proposed", "", None, key))
     for (step, key, other), relation in steps:
         follow(step, key, payload(step, relation, other, key))
-
-
-def test_a_held_graph_goes_on_as_if_it_had_been_followed() -> None:
-    ledger, held = Ledger(), Dependence()
-    for key in "cba":
-        ends = [{"relation": "depends_on", "to": end} for end in "abc" if end > key]
-        ledger.take("proposed", key, payload=claim(f"claim {key}", relations=ends))
-    numbers = {node.key: held.hold(node.id, node.verified_seq, node.retired_seq) for node in ledger.here.nodes.values()}
-    for edge in ledger.here.edges.values():
-        held.rest(numbers[edge.source[0]], numbers[edge.target[0]])
-    (event,) = ledger.take("invalidated", "c", reason="r").events
-    assert held.edges == 3
-    assert held.follow(ledger.here, event) == 2
-    assert held.changed() == {("a", 1): event.seq, ("b", 1): event.seq}
-    assert held.changed() == {}
