@@ -235,7 +235,7 @@ class _Walked:
             return written.edge(asked, asked.below(nodes, "Edge"))
         if field == "evidence":
             return written.evidence(asked, asked.below(nodes, "Evidence"))
-        return Written((), (), ())
+        return Written((), (), {})
 
 
 class _Connection:
@@ -275,7 +275,7 @@ class _Connection:
 
     def _edges(self, page: list[Values], within: Sequence[object]) -> list[Map]:
         columns = [self._column(field, page, within) for field in self._fields.values()]
-        return written.laid(tuple(self._fields), zip(*columns, strict=True))
+        return [dict(zip(self._fields, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def _column(self, field: str, page: list[Values], within: Sequence[object]) -> list[Any]:
         if field == "node":
