@@ -19,11 +19,11 @@ import asyncio
 import logging
 import re
 import secrets
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, cast
 
 import strawberry
+from cachetools import LRUCache
 from graphql import (
     DocumentNode,
     GraphQLError,
@@ -113,14 +113,11 @@ class Plans:
     """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str | None], Plan | None] = OrderedDict()
+        self._kept: LRUCache[tuple[str, str | None], Plan | None] = LRUCache(KEPT_TEXTS)
 
     def known(self, text: str, operation_name: str | None) -> Plan | None:
         """The plan of a query that came before, if it has one."""
-        plan = self._kept.get((text, operation_name))
-        if plan is not None:
-            self._kept.move_to_end((text, operation_name))
-        return plan
+        return self._kept.get((text, operation_name))
 
     def of(self, schema: GraphQLSchema, text: str, document: DocumentNode, operation_name: str | None) -> Plan | None:
         """The plan of a document that has been validated, if one can be made; made once."""
@@ -131,13 +128,8 @@ class Plans:
             # The only operation of a document may be named in a request or not.
             names = {operation_name} if len(_operations(document)) > 1 else {None, *_operations(document)}
             for name in names:
-                self._keep(text, name, plan)
+                self._kept[text, name] = plan
         return self._kept[text, operation_name]
-
-    def _keep(self, text: str, operation_name: str | None, plan: Plan | None) -> None:
-        self._kept[text, operation_name] = plan
-        if len(self._kept) > KEPT_TEXTS:
-            self._kept.popitem(last=False)
 
 
 def _operations(document: DocumentNode) -> list[str | None]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from cachetools import LRUCache
+
 from graph.errors import NotFoundError, ValidationError
 
-TEXTS_MAX = 1_000  # a frontend has some hundred queries
-CHARS_MAX = 4_000_000  # of all texts together
+CHARS_MAX = 4_000_000  # of all texts together; a frontend has some hundred queries
+TEXT_CHARS = 4_000  # what a text counts at least, so that there are a thousand of them at most
 _FIELD = "extensions.persistedQuery"
 _HASH = re.compile("[0-9a-f]{64}")
 
@@ -42,8 +43,7 @@ class PersistedQueries:
 
     def __init__(self, admits: Callable[[str], bool]) -> None:
         self._admits = admits
-        self._texts: OrderedDict[str, str] = OrderedDict()
-        self._chars = 0
+        self._texts: LRUCache[str, str] = LRUCache(CHARS_MAX, lambda text: max(len(text), TEXT_CHARS))
 
     def text(self, query: str | None, extensions: Mapping[str, Any] | None) -> str | None:
         """The text of a request: the one that it carries, or the one that it names.
@@ -71,22 +71,17 @@ class PersistedQueries:
         return query
 
     def _known(self, digest: str) -> str:
-        if digest not in self._texts:
+        text = self._texts.get(digest)
+        if text is None:
             raise PersistedQueryNotFoundError(
                 "PersistedQueryNotFound", field=f"{_FIELD}.sha256Hash", allowed="the same request with its query"
             )
-        self._texts.move_to_end(digest)
-        return self._texts[digest]
+        return text
 
     def _keep(self, digest: str, query: str) -> None:
-        if digest in self._texts:
-            self._texts.move_to_end(digest)
-        elif self._admits(query):
-            self._texts[digest] = query
-            self._chars += len(query)
-        while len(self._texts) > TEXTS_MAX or self._chars > CHARS_MAX:
-            _, forgotten = self._texts.popitem(last=False)
-            self._chars -= len(forgotten)
+        if digest not in self._texts and not self._admits(query):
+            return
+        self._texts[digest] = query
 
 
 def _digest(asked: object) -> str:

@@ -122,7 +122,7 @@ def is_known(kept: PersistedQueries, digest: str) -> bool:
 
 
 def test_the_text_longest_unused_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(persisted, "TEXTS_MAX", 3)
+    monkeypatch.setattr(persisted, "CHARS_MAX", 3 * persisted.TEXT_CHARS)
     kept = PersistedQueries(lambda _query: True)
     digests = [keep(kept, f"query {n}") for n in range(3)]
     assert is_known(kept, digests[0])
@@ -132,12 +132,12 @@ def test_the_text_longest_unused_is_forgotten_first(monkeypatch: pytest.MonkeyPa
 
 def test_texts_take_a_bounded_number_of_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(persisted, "CHARS_MAX", 100)
+    monkeypatch.setattr(persisted, "TEXT_CHARS", 1)
     kept = PersistedQueries(lambda _query: True)
     digests = [keep(kept, letter * 40) for letter in "abc"]
     assert [is_known(kept, digest) for digest in digests] == [False, True, True]
-    assert not is_known(kept, keep(kept, "d" * 101))
-    again = keep(kept, "e" * 100)
-    assert is_known(kept, again)
+    largest = keep(kept, "d" * 100)
+    assert [is_known(kept, digest) for digest in (*digests, largest)] == [False, False, False, True]
 
 
 def test_a_repeat_is_kept_once() -> None:
