@@ -2,8 +2,8 @@
 
 A query's first request goes the long way, which parses, measures and validates it and makes its plan
 (``api.execution``). Later ones come as JSON by POST like nearly all requests do, and from their bytes to the bytes
-of the answer there are only the plan and its statement. Everything else, and every request that a plan hands back,
-goes on as if nobody had looked: the bytes that were read are given again.
+of the answer there are only the plan and its statement, or an answer that was kept (``api.kept``). Everything else, and
+every request that a plan hands back, goes on as if nobody had looked: the bytes that were read are given again.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.execution import Plans
+from api.kept import KeptAnswers, Made
 from api.plans import Plan
 from api.selections import Variables
 from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, JSON_MEDIA, encoded, prefers_graphql
@@ -36,6 +37,7 @@ class Direct:
         self._app = app
         self.plans = plans
         self._reads = reads
+        self._kept = KeptAnswers(reads.version)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or pass it on."""
@@ -48,13 +50,22 @@ class Direct:
             return
         messages = await _received(receive)
         body = b"".join(message.get("body", b"") for message in messages)
-        planned = None if len(body) > BODY_BYTES_MAX else self._planned(body)
-        data = None if planned is None else await planned[0].answer(self._reads, planned[1])
-        if data is None:
+        answer = None
+        if len(body) <= BODY_BYTES_MAX:
+            answer = await self._kept.answer(body, lambda: self._made(body))
+        if answer is None:
             await self._app(scope, _again(messages, receive), send)
             return
         accept = headers.get(b"accept", b"").decode("latin-1")
-        await _send(send, encoded({"data": data}), graphql=prefers_graphql(accept))
+        await _send(send, answer, graphql=prefers_graphql(accept))
+
+    async def _made(self, body: bytes) -> Made | None:
+        planned = self._planned(body)
+        if planned is None:
+            return None
+        plan, variables = planned
+        data = await plan.answer(self._reads, variables)
+        return None if data is None else Made(encoded({"data": data}), lasting=not plan.tells_time(variables))
 
     def _planned(self, body: bytes) -> tuple[Plan, Variables] | None:
         try:

@@ -21,6 +21,7 @@ from api.ids import cursor, place_after
 from api.inputs import checked_prefix, instant
 from api.loaders import ANSWER_OBJECTS_MAX, REQUEST_ID
 from api.selections import Asked, OrdinaryError, Selected, Variables
+from api.wire import encoded
 from api.written import Map, Written
 from graph.columns import EdgesColumn, EndColumn, EvidenceColumn, NodeColumns, Side
 from graph.compiled import CompiledReads, Values, Walk, WalkColumns, Wanted
@@ -32,6 +33,7 @@ from graph.store import SINGLE_SECONDS
 _LOG = logging.getLogger("whence.api")
 PLAN_SECONDS = SINGLE_SECONDS + 1.0  # also for those that wait to share a statement; the executor has its own time
 _GENERATION_MAX = 2**31
+_STALE = "stale"  # a name that no document and no variable can write in another way once it is read
 Root = Callable[[CompiledReads, Variables], Awaitable[Any]]
 
 
@@ -51,6 +53,11 @@ class Plan:
         asked = Asked.of(schema, document, operation_name)
         self.variables = asked.operation.variable_definitions or ()
         self._roots = {name: _root(asked, nodes) for name, nodes in asked.roots().items()}
+        self._names_stale = _STALE in (document.loc.source.body if document.loc is not None else _STALE)
+
+    def tells_time(self, variables: Variables) -> bool:
+        """Whether the answer may change though nothing is committed: only where it says, or asks, what is stale."""
+        return self._names_stale or _STALE.encode() in encoded(variables)
 
     async def answer(self, reads: CompiledReads, variables: Variables) -> Map | None:
         """The data of the answer; None where the executor has to give it."""

@@ -68,6 +68,10 @@ class CompiledReads:
         self._service = service
         self._shared = Shared[Query, Wanted, Values | None](self._knowledge)
 
+    async def version(self) -> str:
+        """What changes with every commit; see ``Store.version``."""
+        return await self._service.store.version()
+
     async def knowledge(self, columns: NodeColumns, wanted: Wanted) -> Values | None:
         """A node; None when there is none. Requests for the same columns share a statement."""
         return await self._shared.get(_of_nodes("compiled_knowledge", columns), wanted)

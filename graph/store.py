@@ -32,6 +32,7 @@ from graph.slices import Needs, Slice, gather, projects
 from graph.transactions import Transactions, ours
 
 SINGLE_SECONDS = 10.0  # a compiled read; the executor may ask once more within a request's time
+VERSION_SECONDS = 2.0  # who waits for it has a statement to ask yet
 READ_SECONDS = 20.0  # an answer that takes longer is of no use to the caller who waits for it
 WRITE_SECONDS = 30.0  # the first write of a server that has just started plans a dozen statements on a busy machine
 BATCH_SECONDS = 120.0  # imports and rebuilds: a thousand events, or a large retirement, on a busy machine
@@ -159,6 +160,14 @@ class Store:
             UnavailableError: the database cannot be had, or did not answer in time.
         """
         return await self._transactions.read_single(query.text, params, SINGLE_SECONDS)
+
+    async def version(self) -> str:
+        """What changes with every commit, whoever makes it: see ``Transactions.version``.
+
+        Raises:
+            UnavailableError: the database cannot be had, or did not answer in time.
+        """
+        return await self._transactions.version(VERSION_SECONDS)
 
     async def stream(self, name: str, page: Callable[[Row | None], Mapping[str, Any]], size: int) -> AsyncIterator[Row]:
         """All rows of a paged read statement, one page in memory at a time.

@@ -73,17 +73,28 @@ class Transactions:
             LimitError, TooSlowError, UnavailableError: as for ``read``.
         """
 
-        async def asked(left: float) -> list[Any] | None:
-            try:
-                async with asyncio.timeout(left + SLACK_SECONDS), self.session(neo4j.READ_ACCESS) as session:
-                    record = await (await session.run(neo4j.Query(text, timeout=left), params)).single()
-                    return None if record is None else record.values()
-            except TimeoutError as error:
-                raise _too_slow() from error
-            except (Neo4jError, DriverError) as error:
-                raise ours(error) from error
+        async def asked(session: AsyncSession, left: float) -> list[Any] | None:
+            record = await (await session.run(neo4j.Query(text, timeout=left), params)).single()
+            return None if record is None else record.values()
 
-        return await self._begun(asked, seconds)
+        return await self._begun(lambda left: self._asked(asked, left), seconds)
+
+    async def version(self, seconds: float) -> str:
+        """The newest transaction that the database had committed, as it names it, whoever committed it.
+
+        What is read from here on has seen that one and all before it: the server lets a reader that shows a bookmark
+        wait for them. So an answer that was read after a version was had is whole for as long as the version is
+        the same.
+
+        Raises:
+            LimitError, TooSlowError, UnavailableError: as for ``read``.
+        """
+
+        async def asked(session: AsyncSession, left: float) -> str:
+            await (await session.run(neo4j.Query("RETURN 1", timeout=left))).consume()
+            return " ".join(sorted((await session.last_bookmarks()).raw_values))
+
+        return await self._begun(lambda left: self._asked(asked, left), seconds)
 
     async def write(self, work: Work[T], seconds: float) -> T:
         """What the work returns, once it is committed.
@@ -127,6 +138,16 @@ class Transactions:
 
     async def _run(self, work: Work[T], access: str, seconds: float) -> T:
         return await self._begun(lambda left: self._transact(work, access, left), seconds)
+
+    async def _asked(self, ask: Callable[[AsyncSession, float], Awaitable[T]], seconds: float) -> T:
+        """What a read statement that commits itself comes to; it is given the time that is left."""
+        try:
+            async with asyncio.timeout(seconds + SLACK_SECONDS), self.session(neo4j.READ_ACCESS) as session:
+                return await ask(session, seconds)
+        except TimeoutError as error:
+            raise _too_slow() from error
+        except (Neo4jError, DriverError) as error:
+            raise ours(error) from error
 
     async def _begun(self, transact: Callable[[float], Coroutine[Any, Any, T]], seconds: float) -> T:
         """A transaction that, once begun, ends by itself and within its deadline, also when nobody waits for it.
