@@ -1,20 +1,29 @@
 -- For wrk: sends each line of a file as the body of a POST, round and round, and prints what came of it as one line of JSON.
 --
---   wrk -s load.lua URL -- FILE
+--   wrk -s load.lua URL -- FILE [once]
+--
+-- With "once" each body is given a member that no other has, so that no request ever comes again.
 
-local requests = {}
-local at = 0
+local headers = { ["Content-Type"] = "application/json", ["Accept"] = "application/json" }
+local bodies, requests = {}, {}
+local at, started, once = 0, os.time(), false
 
 function init(arguments)
-  local headers = { ["Content-Type"] = "application/json", ["Accept"] = "application/json" }
+  once = arguments[2] == "once"
   for body in io.lines(arguments[1]) do
+    bodies[#bodies + 1] = body
     requests[#requests + 1] = wrk.format("POST", nil, headers, body)
   end
 end
 
 function request()
-  at = at % #requests + 1
-  return requests[at]
+  at = at + 1
+  local which = (at - 1) % #requests + 1
+  if once then
+    local own = string.format('{"n":"%d-%d",%s', started, at, bodies[which]:sub(2))
+    return wrk.format("POST", nil, headers, own)
+  end
+  return requests[which]
 end
 
 function done(summary, latency)

@@ -22,7 +22,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -44,12 +44,17 @@ from graph.service import Service
 from graph.store import Store
 
 ACTOR = Actor("bench", "reads", ActorType.SYSTEM)
-NAMES = ("peer", "bare", "whence")
+NAMES = ("peer", "bare", "once", "whence")
 CLIENTS = 8
 COMPARED = 10  # questions a shape that all servers must answer alike
 WARM_REQUESTS = 2_500  # Node's first thousand cost two to three times as much as later ones
 WARM_SECONDS = 3
-WARM_PASSES_MAX = {"peer": 30, "bare": 3, "whence": 3}  # Python has nothing to warm but its connections and caches
+WARM_PASSES_MAX = {
+    "peer": 30,
+    "bare": 3,
+    "once": 3,
+    "whence": 3,
+}  # Python has nothing to warm but its connections and caches
 BARE_RATIO_MIN = 0.95
 PROFILE_LINES = 40
 
@@ -106,7 +111,7 @@ def run(home: Path, shapes: Sequence[Shape], names: Sequence[str], rounds: int, 
     with ExitStack() as stack:
         ours, database = stack.enter_context(servers.whence(home, url))
         assert database.pid is not None, "an embedded server has a process"
-        up = {"whence": lambda: ours}
+        up = {"whence": lambda: ours, "once": lambda: replace(ours, name="once")}
         up["peer"] = lambda: stack.enter_context(servers.peer(home, database))
         up["bare"] = lambda: stack.enter_context(servers.bare(database))
         measured = [up[name]() for name in names]
@@ -163,7 +168,12 @@ class _Bench:
         if not file.exists():
             file.write_text("\n".join(bodies(shape, server.name, self._subjects)) + "\n", "utf-8")
         before = _cpu_seconds(server.process), _cpu_seconds(self._database)
-        output = subprocess.run(_wrk(server.at(shape.name), file, seconds), capture_output=True, text=True, check=True)
+        output = subprocess.run(
+            _wrk(server.at(shape.name), file, seconds, once=server.name == "once"),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         after = _cpu_seconds(server.process), _cpu_seconds(self._database)
         told = json.loads(next(line for line in output.stdout.splitlines() if line.startswith("LOAD "))[5:])
         requests = max(1, told["requests"])
@@ -179,10 +189,11 @@ class _Bench:
         )
 
 
-def _wrk(url: str, file: Path, seconds: int) -> list[str]:
+def _wrk(url: str, file: Path, seconds: int, *, once: bool = False) -> list[str]:
+    """The load program; with ``once`` no body comes twice, so that nothing that was answered is of use again."""
     script = str(Path(__file__).with_name("load.lua"))
     own = ["-t1", f"-c{CLIENTS}", f"-d{seconds}s", "--timeout", "30s"]
-    return ["wrk", *own, "-s", script, url, "--", str(file)]
+    return ["wrk", *own, "-s", script, url, "--", str(file), *(["once"] if once else [])]
 
 
 def _cpu_seconds(process: psutil.Process | None) -> float:
