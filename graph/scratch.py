@@ -6,25 +6,33 @@ as there is disk for; memory does not grow with it.
 
 from __future__ import annotations
 
-import pickle
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
-from operator import attrgetter
 from typing import Any, TypeVar
 
-from graph.journal import Event, Head
+import orjson
+
+from graph.journal import Head
 from graph.knowledge import DEPENDENCE, Edge, Evidence, Node, NodeId, Relation
+from graph.rows import (
+    Row,
+    edge_of,
+    edge_row,
+    event_of,
+    event_row,
+    evidence_of,
+    evidence_row,
+    node_of,
+    node_row,
+)
 from graph.slices import Needs, Slice
 
 T = TypeVar("T")
 
 _TABLES = """
 CREATE TABLE node (key TEXT, generation INT, node BLOB, PRIMARY KEY (key, generation)) WITHOUT ROWID;
-CREATE TABLE edge (key TEXT, generation INT, relation TEXT, to_key TEXT, to_generation INT, live INT, edge BLOB,
-  PRIMARY KEY (key, generation, relation, to_key, to_generation)) WITHOUT ROWID;
-CREATE INDEX edge_target ON edge (to_key, to_generation, relation);
-CREATE INDEX edge_pair ON edge (key, relation, to_key);
+CREATE TABLE edge (key TEXT, relation TEXT, to_key TEXT, generation INT, to_generation INT, live INT, edge BLOB,
+  PRIMARY KEY (key, relation, to_key, generation, to_generation)) WITHOUT ROWID;
 CREATE TABLE evidence (key TEXT PRIMARY KEY, evidence BLOB) WITHOUT ROWID;
 CREATE TABLE stands (key TEXT, generation INT, evidence TEXT, seq INT, PRIMARY KEY (key, generation, evidence))
   WITHOUT ROWID;
@@ -34,10 +42,8 @@ CREATE TABLE seen_node (key TEXT, generation INT, PRIMARY KEY (key, generation))
 CREATE TABLE seen_evidence (key TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 
-# Values alone are written, several times as fast as the objects that they make.
-_NODE, _EDGE, _EVIDENCE, _EVENT = (
-    attrgetter(*(part.name for part in fields(kind))) for kind in (Node, Edge, Evidence, Event)
-)
+# Only marks ask for it, once all else is there: then it is made faster than it is kept meanwhile.
+_TARGETS = "CREATE INDEX IF NOT EXISTS edge_target ON edge (to_key, to_generation, relation)"
 
 
 class Scratch:
@@ -74,7 +80,7 @@ class Scratch:
             self._put_chain(here, key)
         self._put_evidence(here, found)
         for event_id in {event_id for n in found for event_id in n.event_ids}:
-            for event in self._read(Event, "SELECT event FROM event WHERE event_id=?", event_id):
+            for event in self._read(event_of, "SELECT event FROM event WHERE event_id=?", event_id):
                 here.events[event_id] = event
         return here
 
@@ -83,14 +89,14 @@ class Scratch:
         run = self._db.executemany
         self.head = here.head
         nodes = (here.nodes[node_id] for node_id in here.new_nodes | here.changed_nodes)
-        run("REPLACE INTO node VALUES (?,?,?)", ((*node.id, _packed(_NODE, node)) for node in nodes))
+        run("REPLACE INTO node VALUES (?,?,?)", ((*node.id, orjson.dumps(_stored(node))) for node in nodes))
         edges = (here.edges[edge_id] for edge_id in here.new_edges | here.changed_edges)
-        run("REPLACE INTO edge VALUES (?,?,?,?,?,?,?)", map(_edge_row, edges))
-        evidence = ((key, _packed(_EVIDENCE, here.evidence[key])) for key in here.new_evidence)
+        run("REPLACE INTO edge VALUES (?,?,?,?,?,?,?)", map(_edge_values, edges))
+        evidence = ((key, orjson.dumps(evidence_row(here.evidence[key]))) for key in here.new_evidence)
         run("REPLACE INTO evidence VALUES (?,?)", evidence)
         stands = ((*node_id, key, seq) for (node_id, key), seq in here.evidenced.items())
         run("INSERT OR IGNORE INTO stands VALUES (?,?,?,?)", stands)
-        events = ((event_id, _packed(_EVENT, here.events[event_id])) for event_id in event_ids)
+        events = ((event_id, orjson.dumps(event_row(here.events[event_id], 0))) for event_id in event_ids)
         run("REPLACE INTO event VALUES (?,?)", events)
 
     def node(self, node_id: NodeId) -> Node | None:
@@ -103,11 +109,11 @@ class Scratch:
 
     def evidence(self, key: str) -> Evidence | None:
         """The evidence, if there is any of that key."""
-        return next(self._read(Evidence, "SELECT evidence FROM evidence WHERE key=?", key), None)
+        return next(self._read(evidence_of, "SELECT evidence FROM evidence WHERE key=?", key), None)
 
     def edges_from(self, node_id: NodeId) -> Iterator[Edge]:
         """The edges that lead from a node, ended ones included."""
-        return self._read(Edge, "SELECT edge FROM edge WHERE key=? AND generation=?", *node_id)
+        return self._read(edge_of, "SELECT edge FROM edge WHERE key=? AND generation=?", *node_id)
 
     def standing_on(self, node_id: NodeId) -> list[tuple[str, int]]:
         """Keys of the evidence that a node stands on, each with the position of the event that said so first."""
@@ -165,6 +171,7 @@ class Scratch:
 
     def threats(self) -> Iterator[tuple[NodeId, int]]:
         """Live nodes that rest directly on a retired one, with the position of its retirement."""
+        self._db.execute(_TARGETS)
         for node in self.nodes():
             if node.retired_seq is not None:
                 for dependent in self.dependents(node.id):
@@ -185,17 +192,21 @@ class Scratch:
 
     def resting(self) -> Mapping[NodeId, Sequence[NodeId]]:
         """For each node its dependents, looked up as they are asked for."""
+        self._db.execute(_TARGETS)
         return _Dependents(self)
 
     def _nodes(self, statement: str, *values: Any) -> Iterator[Node]:
-        return self._read(Node, statement, *values)
+        return self._read(self._node_of, statement, *values)
 
-    def _read(self, kind: Callable[..., T], statement: str, *values: Any) -> Iterator[T]:
-        for row in self._db.execute(statement, values):
-            yield kind(*pickle.loads(row[0]))  # noqa: S301 (our own file, never anyone else's)
+    def _node_of(self, row: Row) -> Node:
+        return node_of(self.project, row)
+
+    def _read(self, noun: Callable[[Row], T], statement: str, *values: Any) -> Iterator[T]:
+        for found in self._db.execute(statement, values):
+            yield noun(orjson.loads(found[0]))
 
     def _put_edges(self, here: Slice, statement: str, *values: Any) -> list[Edge]:
-        found: list[Edge] = list(self._read(Edge, statement, *values))
+        found: list[Edge] = list(self._read(edge_of, statement, *values))
         for edge in found:
             here.put_edge(edge)
         return found
@@ -220,12 +231,13 @@ class Scratch:
                 here.evidence[key] = evidence
 
 
-def _packed(values: attrgetter[tuple[Any, ...]], item: object) -> bytes:
-    return pickle.dumps(values(item), pickle.HIGHEST_PROTOCOL)
+def _stored(node: Node) -> Row:
+    return {**node_row(node), "risk_seq": node.risk_seq}
 
 
-def _edge_row(edge: Edge) -> tuple[object, ...]:
-    return (*edge.source, edge.relation.value, *edge.target, edge.live, _packed(_EDGE, edge))
+def _edge_values(edge: Edge) -> tuple[object, ...]:
+    (key, generation), (to_key, to_generation) = edge.source, edge.target
+    return key, edge.relation.value, to_key, generation, to_generation, edge.live, orjson.dumps(edge_row(edge))
 
 
 class _Lazy(Mapping[NodeId, T]):
