@@ -49,6 +49,7 @@ from api.persisted import PersistedQueries
 from api.schema import build_schema
 from api.settings import Settings
 from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, encoded, prefers_graphql
+from graph import received
 from graph.compiled import CompiledReads
 from graph.errors import (
     KnowledgeError,
@@ -326,7 +327,7 @@ def _attachment(project: str, ending: str) -> str:
 
 
 class Traced:
-    """Gives each request an id, logs how it went, and sets the headers that every answer has."""
+    """Gives each request an id and a bound, logs how it went, and sets the headers that every answer has."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -348,7 +349,8 @@ class Traced:
             await send(message)
 
         try:
-            await self.app(scope, receive, sending)
+            with received.allowed(received.ANSWER_BYTES_MAX):
+                await self.app(scope, receive, sending)
         finally:
             path = quote(scope["path"], errors="replace")  # what a caller sends must not forge a line of the log
             spent = (time.perf_counter() - started) * 1000

@@ -33,7 +33,11 @@ CALL (kept, distances) {
   ORDER BY a.key, a.generation, type(r), b.key, b.generation
   RETURN collect(CASE WHEN inside THEN [type(r)] END) AS edges, false IN collect(inside) AS cut
 }
-RETURN [root.key] AS root, [n IN walked | [n.key]] AS nodes, edges, [] AS evidence, cut,
+CALL (walked) {
+  UNWIND walked AS n
+  RETURN collect([n.key]) AS nodes
+}
+RETURN [root.key] AS root, nodes, edges, [] AS evidence, cut,
   COLLECT {
     MATCH (p:Project {name: $project})
     RETURN p.seq

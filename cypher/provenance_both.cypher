@@ -34,20 +34,20 @@ CALL (kept) {
     } END) AS edges,
     coalesce(max(CASE WHEN inside THEN 0 ELSE 1 END), 0) = 1 AS cut
 }
-RETURN [root.key, root.generation] AS root,
-  [i IN range(0, size(walked) - 1) | [walked[i].key, walked[i].generation, distances[i]]] AS nodes, edges, cut,
-  COLLECT {
-    UNWIND kept AS n
-    RETURN n {
-      .project, .key, .generation, .proposition, .kind, .state, at_risk: n:AtRisk, .forgotten, retired: n:Retired,
-      valid_from: toString(n.valid_from), valid_to: toString(n.valid_to), created_at: toString(n.created_at),
-      updated_at: toString(n.updated_at), verified_at: toString(n.verified_at), .uses, .lineage,
-      .created_seq, .updated_seq,
-      evidence: COLLECT {
-        MATCH (n)-[s:EVIDENCED_BY]->(e:Evidence)
-        WHERE $evidence AND ($seq IS NULL OR s.seq <= $seq)
-        RETURN e {.project, .key, .type, .source, timestamp: toString(e.timestamp), .hash, .artifact_ref, .metadata}
-        ORDER BY s.seq, e.key
-      }
+CALL (kept) {
+  UNWIND kept AS n
+  RETURN collect(n {
+    .project, .key, .generation, .proposition, .kind, .state, at_risk: n:AtRisk, .forgotten, retired: n:Retired,
+    valid_from: toString(n.valid_from), valid_to: toString(n.valid_to), created_at: toString(n.created_at),
+    updated_at: toString(n.updated_at), verified_at: toString(n.verified_at), .uses, .lineage,
+    .created_seq, .updated_seq,
+    evidence: COLLECT {
+      MATCH (n)-[s:EVIDENCED_BY]->(e:Evidence)
+      WHERE $evidence AND ($seq IS NULL OR s.seq <= $seq)
+      RETURN e {.project, .key, .type, .source, timestamp: toString(e.timestamp), .hash, .artifact_ref, .metadata}
+      ORDER BY s.seq, e.key
     }
-  } AS maps
+  }) AS maps
+}
+RETURN [root.key, root.generation] AS root,
+  [i IN range(0, size(walked) - 1) | [walked[i].key, walked[i].generation, distances[i]]] AS nodes, edges, cut, maps

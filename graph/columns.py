@@ -4,6 +4,9 @@ A shape is a tuple of columns, and a thing of that shape is a list of their valu
 database and the driver less than a map. Nothing that a caller wrote becomes part of a statement: every text here is put
 together from the literals of this module, and pyright refuses any other. They take one parameter, ``$aged``: the
 instant before which a live node must have been verified to be stale.
+
+What a COLLECT holds the database does not count, and it would run out of memory over the evidence of a page. What a
+sort or an aggregation holds it counts, and refuses in time; so what is given is also the last thing sorted by.
 """
 
 from __future__ import annotations
@@ -109,7 +112,7 @@ def of_node(columns: NodeColumns, node: LiteralString = "n") -> LiteralString:
 
 def _of_node(column: str | EvidenceColumn | EdgesColumn, node: LiteralString) -> LiteralString:
     if isinstance(column, EvidenceColumn):
-        found = "COLLECT { MATCH (@)-[s:EVIDENCED_BY]->(e:Evidence) RETURN £ ORDER BY s.seq, e.key }"
+        found = "COLLECT { MATCH (@)-[s:EVIDENCED_BY]->(e:Evidence) RETURN £ AS given ORDER BY s.seq, e.key, given }"
         return found.replace("@", node).replace("£", of_evidence(column.columns))
     if isinstance(column, EdgesColumn):
         return _edges(column, node)
@@ -123,8 +126,9 @@ def of_evidence(columns: Sequence[str]) -> LiteralString:
 
 def of_all_evidence(columns: Sequence[str]) -> LiteralString:
     """The column ``evidence`` of a walk: what its nodes stand on, each record once behind its key."""
-    found = "COLLECT { UNWIND kept AS n MATCH (n)-[:EVIDENCED_BY]->(e:Evidence) WITH DISTINCT e RETURN [e.key, £] }"
-    return found.replace("£", of_evidence(columns)) + " AS evidence"
+    found = "COLLECT { UNWIND kept AS n MATCH (n)-[:EVIDENCED_BY]->(e:Evidence) WITH DISTINCT e "
+    given = "RETURN [e.key, £] AS given ORDER BY given } AS evidence"
+    return found + given.replace("£", of_evidence(columns))
 
 
 def of_edge(columns: EdgeColumns) -> LiteralString:
@@ -143,5 +147,6 @@ def _edges(column: EdgesColumn, node: LiteralString) -> LiteralString:
     live: LiteralString = "" if column.ended else "WHERE r.until IS NULL "
     pattern = "MATCH (" + node + ")" + left + "[r:" + types(column.relations) + "]" + right + "(:Knowledge) "
     ends = "WITH r, startNode(r) AS a, endNode(r) AS b "
-    order = "ORDER BY type(r), a.key, a.generation, b.key, b.generation LIMIT 20001 "
-    return "COLLECT { " + pattern + live + ends + order + "RETURN " + of_edge(column.columns) + " }"
+    given = "RETURN " + of_edge(column.columns) + " AS given "
+    order = "ORDER BY type(r), a.key, a.generation, b.key, b.generation, given LIMIT 20001 "
+    return "COLLECT { " + pattern + live + ends + given + order + "}"

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, LiteralString, NamedTuple
 
 from graph import columns as shapes
-from graph import queries
+from graph import queries, received
 from graph.columns import EdgeColumns, NodeColumns, Side
 from graph.knowledge import AGING, NodeId, Relation, instant_text
 from graph.queries import Query
@@ -77,7 +77,8 @@ class CompiledReads:
         return await self._shared.get(_of_nodes("compiled_knowledge", columns), wanted)
 
     async def _knowledge(self, query: Query, together: list[Wanted]) -> list[Values | None]:
-        rows = await self._column(query, together=[wanted._asdict() for wanted in together])
+        with received.allowed(received.ANSWER_BYTES_MAX):  # of all who share it, not of the one who came first
+            rows = await self._column(query, together=[wanted._asdict() for wanted in together])
         found: list[Values | None] = [None] * len(together)
         for index, values in rows:
             found[index] = values

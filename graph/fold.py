@@ -6,9 +6,9 @@ The fold can follow a journal that grows: what it has made so far is kept, and o
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from functools import partial
+from typing import Any
 
-from graph import projection, risk
+from graph import projection, received, risk
 from graph.errors import KnowledgeError
 from graph.journal import Event, Head, first_broken
 from graph.knowledge import NodeId
@@ -48,8 +48,13 @@ async def batches(source: AsyncIterator[Event], size: int = FOLD_EVENTS) -> Asyn
 
 
 def reading(store: Store) -> Run:
-    """Runs read statements in transactions of their own, with the deadline of long work."""
-    return partial(store.read, seconds=BATCH_SECONDS)
+    """Runs read statements in transactions of their own, with the deadline of long work, and takes all they bring."""
+
+    async def run(name: str, **params: Any) -> list[Row]:
+        with received.allowed(None):
+            return await store.read(name, seconds=BATCH_SECONDS, **params)
+
+    return run
 
 
 class Fold:

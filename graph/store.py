@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction
 from neo4j.exceptions import AuthError, ConfigurationError, DriverError, Neo4jError
 
-from graph import lifecycle, projection, queries, schema
+from graph import lifecycle, projection, queries, received, schema
 from graph.batch import Batch, Statement, load, lock, mark, run, write
 from graph.commands import Command
-from graph.errors import KnowledgeError, NotFoundError, UnavailableError, ValidationError
+from graph.errors import KnowledgeError, LimitError, NotFoundError, UnavailableError, ValidationError
 from graph.journal import Event, Head
 from graph.knowledge import NodeId
 from graph.lifecycle import Decision
@@ -175,11 +175,18 @@ class Store:
         Args:
             name: A statement with a ``$first`` parameter and rows in a total order.
             page: The parameters of the page that follows a row; of the first page for None.
-            size: Rows a page.
+            size: Rows a page; fewer where they are so large that they would bring more than one request may.
         """
         last: Row | None = None
         while True:
-            rows = await self.read(name, seconds=BATCH_SECONDS, first=size, **page(last))
+            try:
+                with received.allowed(received.ANSWER_BYTES_MAX):
+                    rows = await self.read(name, seconds=BATCH_SECONDS, first=size, **page(last))
+            except LimitError:
+                if size == 1:
+                    raise
+                size = max(1, size // 10)
+                continue
             for row in rows:
                 yield row
             if len(rows) < size:

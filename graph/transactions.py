@@ -7,6 +7,7 @@ errors to ours.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import neo4j
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction, AsyncSession
 from neo4j.exceptions import AuthError, ClientError, DriverError, IncompleteCommit, Neo4jError, TransientError
 
+from graph import received
 from graph.errors import InDoubtError, InternalError, KnowledgeError, LimitError, TooSlowError, UnavailableError
 
 TRANSACTIONS_MAX = 64  # at once; more of them finish none sooner, and all have to fit into the driver's hundred
@@ -58,7 +60,8 @@ class Transactions:
             seconds: The deadline.
 
         Raises:
-            LimitError: it takes more memory than the database grants one transaction.
+            LimitError: it takes more memory than the database grants one transaction, or brings more than is allowed
+                here (``received.allowed``).
             TooSlowError: the database did not answer in time.
             UnavailableError: the database cannot be had.
         """
@@ -137,13 +140,16 @@ class Transactions:
         )
 
     async def _run(self, work: Work[T], access: str, seconds: float) -> T:
-        return await self._begun(lambda left: self._transact(work, access, left), seconds)
+        # A writer needs all of what it decides on, and how much that may be is bounded where commands wait.
+        with received.allowed(None) if access == neo4j.WRITE_ACCESS else contextlib.nullcontext():
+            return await self._begun(lambda left: self._transact(work, access, left), seconds)
 
     async def _asked(self, ask: Callable[[AsyncSession, float], Awaitable[T]], seconds: float) -> T:
         """What a read statement that commits itself comes to; it is given the time that is left."""
         try:
             async with asyncio.timeout(seconds + SLACK_SECONDS), self.session(neo4j.READ_ACCESS) as session:
-                return await ask(session, seconds)
+                with received.counted():
+                    return await ask(session, seconds)
         except TimeoutError as error:
             raise _too_slow() from error
         except (Neo4jError, DriverError) as error:
@@ -156,6 +162,8 @@ class Transactions:
         the others be cancelled. The driver would then give up the connection, and the socket of one that was about to
         be opened would never be closed.
         """
+        if most := received.passed():
+            raise _too_large(most)
         clock = asyncio.get_running_loop().time
         deadline = clock() + seconds
         try:
@@ -201,9 +209,10 @@ def _bounded(work: Work[T], course: _Course) -> Work[T]:
     async def bounded(tx: AsyncManagedTransaction) -> T:
         course.committing = False
         try:
-            result = await work(tx)
-        except TransientError as error:
-            if _names(error, *_OUT_OF_MEMORY, *_OUT_OF_TIME):
+            with received.counted():
+                result = await work(tx)
+        except (TransientError, DriverError) as error:
+            if received.passed() or _names(error, *_OUT_OF_MEMORY, *_OUT_OF_TIME):
                 raise ours(error) from error
             raise
         course.committing = True
@@ -230,8 +239,8 @@ def ours(error: Neo4jError | DriverError) -> KnowledgeError:
     _LOG.warning("database error %s: %s", getattr(error, "code", type(error).__name__), error)
     if _names(error, *_OUT_OF_TIME):
         return _too_slow()
-    if _names(error, *_OUT_OF_MEMORY):
-        return LimitError("the request needs more memory than the database grants one", allowed="a smaller request")
+    if received.passed() or _names(error, *_OUT_OF_MEMORY):
+        return _too_large(received.passed())
     if _names(error, "LockAcquisitionTimeout"):
         return UnavailableError("another writer holds the project for long", allowed="the same request later")
     if isinstance(error, AuthError):
@@ -245,6 +254,12 @@ def ours(error: Neo4jError | DriverError) -> KnowledgeError:
 
 def _too_slow() -> TooSlowError:
     return TooSlowError("the database did not answer in time", allowed="the same request later, or a smaller one")
+
+
+def _too_large(passed: int | None) -> LimitError:
+    if passed is None:
+        return LimitError("the request needs more memory than the database grants one", allowed="a smaller request")
+    return LimitError("the answer is too large", allowed=f"at most {passed} bytes from the database: ask for less")
 
 
 def _in_doubt() -> InDoubtError:
