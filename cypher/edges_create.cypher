@@ -8,9 +8,11 @@ UNWIND $rows AS row
 MATCH (a:Knowledge {project: $project, key: row.from[0], generation: row.from[1]})
 MATCH (b:Knowledge {project: a.project, key: row.to[0], generation: row.to[1]})
 CREATE (a)-[r:$(row.relation)]->(b)
-SET r.turns = row.turns,
-    r.times = [t IN row.times | datetime(t)],
-    r.event_ids = row.event_ids,
-    r.since = datetime(row.since),
-    r.until = datetime(row.until)
+SET r = row {
+  .turns,
+  .event_ids,
+  times: [t IN row.times | datetime(t)],
+  since: datetime(row.since),
+  until: datetime(row.until)
+}
 RETURN count(r) AS written

@@ -5,15 +5,12 @@
 // returns: written: int
 // bounds:  an event a row, and its evidence
 UNWIND $rows AS row
-MATCH (n:Knowledge {project: $project, key: row.event.key, generation: row.event.generation})
+WITH row.event AS event, row.evidence AS evidence
+MATCH (n:Knowledge {project: $project, key: event.key, generation: event.generation})
 CREATE (e:Event)-[:ABOUT]->(n)
-SET e = row.event,
-    e.time = datetime(row.event.time),
-    e.recorded_at = datetime(row.event.recorded_at)
-FOREACH (record IN row.evidence |
-  CREATE (n)-[:EVIDENCED_BY {seq: row.event.seq}]->(v:Evidence)
-  SET v = record,
-      v.project = $project,
-      v.timestamp = datetime(record.timestamp)
+SET e = event {.*, time: datetime(event.time), recorded_at: datetime(event.recorded_at)}
+FOREACH (record IN evidence |
+  CREATE (n)-[:EVIDENCED_BY {seq: event.seq}]->(v:Evidence)
+  SET v = record {.*, project: $project, timestamp: datetime(record.timestamp)}
 )
 RETURN count(e) AS written

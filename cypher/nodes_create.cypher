@@ -4,15 +4,20 @@
 // params:  project: str, rows: [map of node (its properties), and labels]
 // returns: written: int
 // bounds:  one node a row
+//
+// Each property is set once: one that is set as text and then as an instant is written twice.
 UNWIND $rows AS row
+WITH row.node AS node, row.labels AS labels
 CREATE (n:Knowledge)
-SET n = row.node,
-    n.project = $project,
-    n.risk_seq = 0,
-    n.valid_from = datetime(row.node.valid_from),
-    n.valid_to = datetime(row.node.valid_to),
-    n.created_at = datetime(row.node.created_at),
-    n.updated_at = datetime(row.node.updated_at),
-    n.verified_at = datetime(row.node.verified_at)
-SET n:$(row.labels)
+SET n = node {
+  .*,
+  project: $project,
+  risk_seq: 0,
+  valid_from: datetime(node.valid_from),
+  valid_to: datetime(node.valid_to),
+  created_at: datetime(node.created_at),
+  updated_at: datetime(node.updated_at),
+  verified_at: datetime(node.verified_at)
+}
+SET n:$(labels)
 RETURN count(n) AS written

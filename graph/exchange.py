@@ -2,9 +2,9 @@
 
 A file of events is tried before any of it is taken: every line is decided against the database and the lines before
 it, on a scratch beside the database, so that one bad line means that nothing of the file is taken. Then it is taken in
-transactions of a thousand events. What was read and checked for the trial waits on disk to be taken, so that a file is
-read once and what is taken is what was tried. A line that was taken before is a repeat, so an interrupted import goes
-on where it stopped when it is called again.
+transactions of two thousand events. What was read and checked for the trial waits on disk to be taken, so that a file
+is read once and what is taken is what was tried. A line that was taken before is a repeat, so an interrupted import
+goes on where it stopped when it is called again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from graph.rows import Row
 from graph.staging import Line, Outcome, Staged, Staging
 from graph.store import BATCH_SECONDS, Store, Taken
 
-BATCH_EVENTS = 1_000  # a transaction of an import: large enough to spread the commit, small enough to hold
+BATCH_EVENTS = 2_000  # a transaction of an import: marks that change many times in it are written once
+BATCH_BYTES = 16 * 1024 * 1024  # read for one transaction, a last line left out: so much is held in memory a few times
 LINE_BYTES_MAX = 4 * 1024 * 1024  # the longest event that the limits on its parts allow is shorter
 REFUSALS_MAX = 1_000  # bad lines that a report names; it counts the others
 PAGE = 500
@@ -136,7 +137,7 @@ class _Spool:
         """Keep a batch behind those that are there."""
         # Values alone are written, several times as fast as the objects that they make.
         values = [
-            (line.number, _COMMAND(line.command), None if line.written is None else _EVENT(line.written))
+            (line.number, line.size, _COMMAND(line.command), None if line.written is None else _EVENT(line.written))
             for line in batch
         ]
         pickle.dump(values, self._file, pickle.HIGHEST_PROTOCOL)
@@ -148,8 +149,8 @@ class _Spool:
         for _ in range(self._count):
             values = pickle.load(self._file)  # noqa: S301 (our own file, never anyone else's)
             yield [
-                Line(number, Command(*command), None if written is None else Event(*written))
-                for number, command, written in values
+                Line(number, size, Command(*command), None if written is None else Event(*written))
+                for number, size, command, written in values
             ]
 
     def close(self) -> None:
@@ -264,11 +265,13 @@ class _Taking:
 
 def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
     batch: list[Line] = []
+    size = 0
     for line in lines:
         batch.append(line)
-        if len(batch) == BATCH_EVENTS:
+        size += line.size
+        if len(batch) == BATCH_EVENTS or size >= BATCH_BYTES:
             yield batch
-            batch = []
+            batch, size = [], 0
     if batch:
         yield batch
 
@@ -299,7 +302,7 @@ def _read_line(number: int, raw: bytes, terms: Terms) -> Line:
             )
         line["project"] = terms.project
     command = read_command(line, actor=terms.actor, project=terms.project)
-    return Line(number, command, read_event(line, command) if terms.restore else None)
+    return Line(number, len(raw), command, read_event(line, command) if terms.restore else None)
 
 
 def _parsed(raw: bytes) -> dict[str, Any]:

@@ -164,7 +164,7 @@ class _Mending:
                 for key, seq in scratch.standing_on(node_id)
                 if ("EVIDENCED_BY", key, None) in ends
             ]
-        await run("edges_put", project=project, rows=edges)
+        await run("edges_create", project=project, rows=edges)
         await run("evidence_attach", project=project, rows=stands)
 
     async def events(self, run: Run, found: Found[Row]) -> None:

@@ -28,9 +28,17 @@ _TURN_LINES = 8  # lines decided, about a millisecond, before others have their 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a journal file: its number, what it asks for, and the event that it says it is, if it is restored."""
+    """A line of a journal file.
+
+    Attributes:
+        number: Counted from 1.
+        size: Bytes that it is long.
+        command: What it asks for.
+        written: The event that it says it is, if it is restored.
+    """
 
     number: int
+    size: int
     command: Command
     written: Event | None
 

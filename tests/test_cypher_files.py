@@ -26,7 +26,7 @@ PROPERTY = re.compile(r"(?:\b([a-z_]\w*))?(?<!\.)\.([a-z_]\w*)")
 PATTERN_MAP = re.compile(r"\(\w*:\w+ \{([^}]*)\}\)")
 MAPS = frozenset({"wanted", "filters", "row", "event", "edge"})  # variables that hold no node and no relationship
 WITH_DYNAMIC_NAMES = frozenset(
-    {"nodes_create", "nodes_put", "edges_create", "edges_put", "repair_nodes", "repair_evidence", "repair_project"}
+    {"nodes_create", "nodes_put", "edges_create", "repair_nodes", "repair_evidence", "repair_project"}
 )
 KEYWORDS = frozenset(
     re.findall(
