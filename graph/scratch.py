@@ -85,16 +85,16 @@ class Scratch:
         return here
 
     def save(self, here: Slice, event_ids: Iterable[str]) -> None:
-        """Keep what a batch changed in the slice, and the events that it added."""
+        """Keep what a batch changed in the slice, and the events that it added; in the order of their keys, for speed."""
         run = self._db.executemany
         self.head = here.head
-        nodes = (here.nodes[node_id] for node_id in here.new_nodes | here.changed_nodes)
+        nodes = (here.nodes[node_id] for node_id in sorted(here.new_nodes | here.changed_nodes))
         run("REPLACE INTO node VALUES (?,?,?)", ((*node.id, orjson.dumps(_stored(node))) for node in nodes))
-        edges = (here.edges[edge_id] for edge_id in here.new_edges | here.changed_edges)
+        edges = (here.edges[edge_id] for edge_id in sorted(here.new_edges | here.changed_edges))
         run("REPLACE INTO edge VALUES (?,?,?,?,?,?,?)", map(_edge_values, edges))
-        evidence = ((key, orjson.dumps(evidence_row(here.evidence[key]))) for key in here.new_evidence)
+        evidence = ((key, orjson.dumps(evidence_row(here.evidence[key]))) for key in sorted(here.new_evidence))
         run("REPLACE INTO evidence VALUES (?,?)", evidence)
-        stands = ((*node_id, key, seq) for (node_id, key), seq in here.evidenced.items())
+        stands = ((*node_id, key, seq) for (node_id, key), seq in sorted(here.evidenced.items()))
         run("INSERT OR IGNORE INTO stands VALUES (?,?,?,?)", stands)
         events = ((event_id, orjson.dumps(event_row(here.events[event_id], 0))) for event_id in event_ids)
         run("REPLACE INTO event VALUES (?,?)", events)
