@@ -32,7 +32,7 @@ def about_row(event: Event) -> Row:
 
 
 def node_row(node: Node) -> Row:
-    """For ``nodes_put``; what is at risk is not among it."""
+    """For ``nodes_put``, and all properties of a node but its mark."""
     return {
         "key": node.key,
         "generation": node.generation,
@@ -103,7 +103,7 @@ def node_of(project: str, raw: Row) -> Node:
 
 
 def edge_row(edge: Edge) -> Row:
-    """For ``edges_put``."""
+    """For ``edges_create`` and ``edges_put``."""
     return {
         "from": list(edge.source),
         "relation": edge.relation.value.upper(),

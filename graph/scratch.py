@@ -85,7 +85,7 @@ class Scratch:
         return here
 
     def save(self, here: Slice, event_ids: Iterable[str]) -> None:
-        """Keep what a batch changed in the slice, and the events that it added; in the order of their keys, for speed."""
+        """Keep what a batch changed in the slice, and the events that it added; in order of their keys, for speed."""
         run = self._db.executemany
         self.head = here.head
         nodes = (here.nodes[node_id] for node_id in sorted(here.new_nodes | here.changed_nodes))
