@@ -19,7 +19,11 @@ def database(profile: Profile = SERVE) -> Generator[Connection]:
     if uri := os.environ.get("NEO4J_URI"):
         yield Connection(uri, os.environ.get("NEO4J_USERNAME", "neo4j"), os.environ.get("NEO4J_PASSWORD", ""))
         return
-    cache = Path(os.environ.get("WHENCE_HOME") or user_data_path("whence", appauthor=False)) / "cache"
-    with tempfile.TemporaryDirectory() as home, EmbeddedNeo4j(Path(home), profile, cache=cache) as server:
+    with tempfile.TemporaryDirectory() as home, EmbeddedNeo4j(Path(home), profile, cache=cache()) as server:
         assert server.connection is not None
         yield server.connection
+
+
+def cache() -> Path:
+    """Where this user's jars are already, or will be for the next run."""
+    return Path(os.environ.get("WHENCE_HOME") or user_data_path("whence", appauthor=False)) / "cache"
