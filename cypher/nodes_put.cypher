@@ -1,7 +1,7 @@
 // nodes_put: write what the newest event left of nodes that are there, their labels with it.
 //
 // kind:    write
-// params:  project: str, rows: [map of a node's properties, and labels]
+// params:  project: str, rows: [map of key, generation, what changes of a node, and labels]
 // returns: written: int
 // bounds:  one node a row
 //

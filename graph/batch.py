@@ -15,6 +15,7 @@ from graph.knowledge import Node, NodeId, instant_text
 from graph.rows import (
     Row,
     about_row,
+    changed_node_row,
     edge_of,
     edge_row,
     event_of,
@@ -24,7 +25,6 @@ from graph.rows import (
     instant,
     new_node_row,
     node_of,
-    node_row,
 )
 from graph.slices import Needs, Slice
 
@@ -229,7 +229,7 @@ def _changes(batch: Batch) -> Iterator[Statement]:
         [here.edges[edge] for edge in sorted(found)] for found in (here.new_edges, here.changed_edges - here.new_edges)
     )
     yield from _with_rows(here, "nodes_create", map(new_node_row, next(nodes)))
-    yield from _with_rows(here, "nodes_put", map(node_row, next(nodes)))
+    yield from _with_rows(here, "nodes_put", map(changed_node_row, next(nodes)))
     yield from _with_rows(here, "edges_create", map(edge_row, next(edges)))
     yield from _with_rows(here, "edges_put", map(edge_row, next(edges)))
     yield from _with_rows(here, "marks_put", ([*node, seq] for node, seq in sorted(batch.marked.items())))

@@ -113,15 +113,19 @@ class Dependence:
 
     def _spread(self, over: int, nodes: Sequence[int], seq: int) -> int:
         """Mark nodes, and what rests on them, as at risk of the retirement at ``seq``; how many had no mark before."""
-        retired, verified, marks, dependents = self._retired, self._verified, self._marks, self._dependents
+        retired, verified, marks, came_over = self._retired, self._verified, self._marks, self._over
         newly, waiting = 0, [(over, nodes)]
         while waiting:
             over, nodes = waiting.pop()
             for node in nodes:
                 if marks[node] < seq and verified[node] < seq and not retired[node]:
                     newly += not marks[node]
-                    self._mark(node, over, seq)
-                    waiting.append((node, dependents[node]))
+                    marks[node], came_over[node] = (
+                        seq,
+                        over,
+                    )  # as ``_mark`` does, which here would take most of the time
+                    self._changed.add(node)
+                    waiting.append((node, self._dependents[node]))
         return newly
 
     def _mark(self, node: int, over: int, seq: int) -> None:

@@ -270,26 +270,24 @@ class _Draft:
                 allowed="a new event id",
             )
         last = self.events[-1] if self.events else None
-        event = sealed(
-            Event(
-                project=self.here.project,
-                seq=(last.seq if last else self.here.head.seq) + 1,
-                event_id=event_id,
-                transition=transition,
-                key=key,
-                generation=generation,
-                actor=command.actor,
-                time=time,
-                recorded_at=self.now,
-                reason=reason,
-                caused_by=caused_by,
-                execution=command.execution,
-                payload=payload,
-                state_after=state_after,
-                prev_hash=last.hash if last else self.here.head.hash,
-            )
+        event = Event(
+            project=self.here.project,
+            seq=(last.seq if last else self.here.head.seq) + 1,
+            event_id=event_id,
+            transition=transition,
+            key=key,
+            generation=generation,
+            actor=command.actor,
+            time=time,
+            recorded_at=self.now,
+            reason=reason,
+            caused_by=caused_by,
+            execution=command.execution,
+            payload=payload,
+            state_after=state_after,
+            prev_hash=last.hash if last else self.here.head.hash,
         )
-        return _Draft(self.here, self.now, (*self.events, event))
+        return _Draft(self.here, self.now, (*self.events, sealed(event) if self.here.hashed else event))
 
 
 def _completed(here: Slice, command: Command, time: datetime) -> Json:

@@ -31,18 +31,13 @@ def about_row(event: Event) -> Row:
     return {"seq": event.seq, "nodes": nodes, "caused_by": list(event.caused_by)}
 
 
-def node_row(node: Node) -> Row:
-    """For ``nodes_put``, and all properties of a node but its mark."""
+def changed_node_row(node: Node) -> Row:
+    """For ``nodes_put``: what events may change of a node, but for its mark."""
     return {
         "key": node.key,
         "generation": node.generation,
-        "proposition": node.proposition,
-        "kind": node.kind.value,
         "state": node.state.value,
-        "valid_from": instant_text(node.valid_from),
         "valid_to": _text(node.valid_to),
-        "created_at": instant_text(node.created_at),
-        "created_seq": node.created_seq,
         "updated_at": instant_text(node.updated_at),
         "updated_seq": node.updated_seq,
         "verified_at": _text(node.verified_at),
@@ -54,8 +49,19 @@ def node_row(node: Node) -> Row:
         "unsupported": node.unsupported,
         "forgotten": node.forgotten,
         "confirmed_by": None if node.confirmed_by is None else node.confirmed_by.value,
-        "lineage": node.lineage,
         "labels": labels_of(node),
+    }
+
+
+def node_row(node: Node) -> Row:
+    """All properties of a node but its mark, and its labels."""
+    return changed_node_row(node) | {
+        "proposition": node.proposition,
+        "kind": node.kind.value,
+        "valid_from": instant_text(node.valid_from),
+        "created_at": instant_text(node.created_at),
+        "created_seq": node.created_seq,
+        "lineage": node.lineage,
     }
 
 

@@ -28,6 +28,7 @@ class Slice:
         changed_nodes, changed_edges: What events changed; of what they made (``new_nodes``, ``new_edges``) some may be
             among it.
         new_evidence: By its key, the event that brought it.
+        hashed: Whether the events that are decided on it are chained; only a trial whose events are dropped is without.
     """
 
     project: str
@@ -43,6 +44,7 @@ class Slice:
     new_nodes: set[NodeId] = field(default_factory=set[NodeId])
     new_edges: set[EdgeId] = field(default_factory=set[EdgeId])
     new_evidence: dict[str, int] = field(default_factory=dict[str, int])
+    hashed: bool = True
     _leaving: dict[NodeId, dict[EdgeId, None]] = field(default_factory=dict[NodeId, dict[EdgeId, None]])
 
     def node(self, key: str, generation: int | None = None) -> Node | None:

@@ -101,7 +101,10 @@ class Staging:
     async def _decided(
         self, lines: Sequence[Line], *, marking: bool
     ) -> tuple[Mapping[str, Batch], list[Outcome | KnowledgeError]]:
-        slices = await gather(_commands(lines), self._load, rules=_rules(lines))
+        rules = _rules(lines)
+        slices = await gather(_commands(lines), self._load, rules=rules)
+        for here in slices.values():
+            here.hashed = marking or not rules  # what is written, or must come out with the hash that it has already
         batches = {project: Batch(here) for project, here in slices.items()}
         outcomes: list[Outcome | KnowledgeError] = []
         for at, line in enumerate(lines):
