@@ -11,7 +11,7 @@ from neo4j import AsyncManagedTransaction
 from graph import queries, risk
 from graph.errors import UnavailableError
 from graph.journal import GENESIS_HASH, Event, Head
-from graph.knowledge import Node, NodeId, instant_text
+from graph.knowledge import NodeId, instant_text
 from graph.rows import (
     Row,
     about_row,
@@ -43,6 +43,7 @@ class Batch:
         events: The events to append.
         newly: How many nodes each event newly marked, by its position.
         marked: Marks that changed here and not yet in the database, 0 for none; of live nodes.
+        walked: Whether a walk has changed marks in the database since the slice's own were read.
     """
 
     here: Slice
@@ -50,6 +51,7 @@ class Batch:
     events: list[Event] = field(default_factory=list[Event])
     newly: dict[int, int] = field(default_factory=dict[int, int])
     marked: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
+    walked: bool = False
 
 
 async def run(tx: AsyncManagedTransaction, name: str, **params: Any) -> list[Row]:
@@ -123,16 +125,18 @@ async def mark(tx: AsyncManagedTransaction, batch: Batch, event: Event) -> int:
         if changed.retired in batch.depended:
             newly += await _spread(tx, batch, changed.retired, event.seq)
     for source, key in changed.linked:
-        target = here.nodes[key, here.newest[key]]
-        batch.depended.add(target.id)
+        target = (key, here.newest[key])
+        batch.depended.add(target)
         newly += await _threaten(tx, batch, source, target)
     if changed.cleared is not None:
         await _clear(tx, batch, changed.cleared)
     return newly
 
 
-async def _threaten(tx: AsyncManagedTransaction, batch: Batch, source: NodeId, target: Node) -> int:
-    node, seq = batch.here.nodes[source], target.retired_seq or target.risk_seq
+async def _threaten(tx: AsyncManagedTransaction, batch: Batch, source: NodeId, target: NodeId) -> int:
+    await _reread(tx, batch)
+    node, threat = batch.here.nodes[source], batch.here.nodes[target]
+    seq = threat.retired_seq or threat.risk_seq
     if seq is None or node.retired or max(node.verified_seq or 0, node.risk_seq or 0) >= seq:
         return 0
     if source in batch.depended:
@@ -141,43 +145,48 @@ async def _threaten(tx: AsyncManagedTransaction, batch: Batch, source: NodeId, t
     return node.risk_seq is None
 
 
-async def _spread(tx: AsyncManagedTransaction, batch: Batch, start: NodeId, seq: int) -> int:
-    row = await _walk(tx, batch, "risk_spread", start, seq)
-    for key, generation in row["seen"]:
-        _set_risk(batch.here, (key, generation), seq)
-    return row["newly"]
-
-
-def _mark_alone(batch: Batch, node: NodeId, seq: int | None) -> None:
-    _set_risk(batch.here, node, seq)
-    batch.marked[node] = seq or 0
-
-
 async def _clear(tx: AsyncManagedTransaction, batch: Batch, start: NodeId) -> None:
+    await _reread(tx, batch)
     node = batch.here.nodes[start]
     seq = node.risk_seq
     if seq is None:
         return
     if start not in batch.depended and (node.verified_seq or 0) > seq:
         _mark_alone(batch, start, None)
-        return
-    row = await _walk(tx, batch, "risk_clear", start, seq)
-    for key, generation, left in row["seen"]:
-        _set_risk(batch.here, (key, generation), left or None)
+    else:
+        await _walk(tx, batch, "risk_clear", start, seq)
+
+
+async def _spread(tx: AsyncManagedTransaction, batch: Batch, start: NodeId, seq: int) -> int:
+    return (await _walk(tx, batch, "risk_spread", start, seq))["newly"]
 
 
 async def _walk(tx: AsyncManagedTransaction, batch: Batch, name: str, start: NodeId, seq: int) -> Row:
-    """Change marks in the database, whatever their number; of those that it changed the slice's come back."""
+    """Change marks in the database, whatever their number; the slice's are out of date then."""
     await flush(tx, batch)
     key, generation = start
-    watched = list({key for key, _ in batch.here.nodes})
-    rows = await run(tx, name, project=batch.here.project, key=key, generation=generation, seq=seq, watched=watched)
-    return rows[0]
+    row = (await run(tx, name, project=batch.here.project, key=key, generation=generation, seq=seq))[0]
+    batch.walked = True
+    return row
 
 
-def _set_risk(here: Slice, node: NodeId, seq: int | None) -> None:
-    if node in here.nodes:
-        here.nodes[node] = replace(here.nodes[node], risk_seq=seq)
+async def _reread(tx: AsyncManagedTransaction, batch: Batch) -> None:
+    """Bring the slice's marks up to date, which only they need who look at them: telling a walk's would slow it."""
+    if not batch.walked:
+        return
+    nodes = batch.here.nodes
+    # What this batch has retired may still carry its mark in the database, and never does here.
+    live = [node_id for node_id, node in nodes.items() if not node.retired]
+    rows = await run(tx, "marks_get", project=batch.here.project, ids=live)
+    marks = {(row["key"], row["generation"]): row["risk_seq"] for row in rows}
+    for node_id in live:
+        nodes[node_id] = replace(nodes[node_id], risk_seq=marks.get(node_id))
+    batch.walked = False
+
+
+def _mark_alone(batch: Batch, node: NodeId, seq: int | None) -> None:
+    batch.here.nodes[node] = replace(batch.here.nodes[node], risk_seq=seq)
+    batch.marked[node] = seq or 0
 
 
 async def write(tx: AsyncManagedTransaction, batch: Batch) -> None:

@@ -132,7 +132,6 @@ GIVEN: Row = {
         "standing": ["c", "d"],
         "event_ids": ["event-1", "event-2"],
     },
-    "watched": ["c", "d"],
 }
 
 # Reads the heads of projects, of which there are few; and what has no project or no key, which is in no index.

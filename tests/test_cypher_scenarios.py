@@ -984,11 +984,19 @@ def test_an_export_shows_the_nodes_and_the_evidence_that_were_there_at_its_posit
 
 
 def spread(key: str = "r", **changes: object) -> tuple[str, Params]:
-    return "risk_spread", {"key": key, "generation": 1, "seq": 5, "watched": ["b", "x"]} | changes
+    return "risk_spread", {"key": key, "generation": 1, "seq": 5} | changes
 
 
-def marked(count: int, *, newly: int | None = None, seen: list[list[object]] | None = None) -> list[Row]:
-    return [{"marked": count, "newly": count if newly is None else newly, "seen": AnyOrder(seen or [])}]
+def marked(count: int, *, newly: int | None = None) -> list[Row]:
+    return [{"marked": count, "newly": count if newly is None else newly}]
+
+
+def marks_of(*keys: str) -> tuple[str, Params]:
+    return "marks_get", {"ids": [[key, 1] for key in keys]}
+
+
+def marks(**seqs: int) -> AnyOrder:
+    return in_any_order(*({"key": key, "generation": 1, "risk_seq": seq} for key, seq in seqs.items()))
 
 
 CHAIN: LiteralString = """
@@ -1002,11 +1010,11 @@ def test_what_rests_on_a_retired_node_is_marked_at_any_depth_and_once(scenario: 
     scenario(
         given=CHAIN,
         when=spread(),
-        rows=marked(3, seen=[["b", 1]]),
+        rows=marked(3),
         effects={"+labels": 3, "+properties": 3},
     ).again(effects={}, rows=marked(0)).then(
         ("risk_marked", {}), rows=[{"key": key, "generation": 1} for key in ("a", "b", "c")]
-    )
+    ).then(marks_of("b", "c", "r", "none"), rows=marks(b=5, c=5))
 
 
 def test_a_node_that_is_reached_over_many_chains_is_marked_once(scenario: Stage) -> None:
@@ -1016,8 +1024,8 @@ def test_a_node_that_is_reached_over_many_chains_is_marked_once(scenario: Stage)
           (c:Knowledge {key: 'c'}), (a)-[:DEPENDS_ON]->(r), (a)-[:DERIVED_FROM]->(r), (b)-[:DEPENDS_ON]->(r),
           (c)-[:DEPENDS_ON]->(a), (c)-[:DEPENDS_ON]->(b)
         """,
-        when=spread(watched=["a", "b", "c", "r"]),
-        rows=marked(3, seen=[["a", 1], ["b", 1], ["c", 1]]),
+        when=spread(),
+        rows=marked(3),
         effects={"+labels": 3, "+properties": 3},
     )
 
@@ -1065,6 +1073,19 @@ def test_risk_does_not_pass_what_evidence_confirmed_since(scenario: Stage, verif
     )
 
 
+def test_what_is_still_proposed_is_passed_and_what_was_confirmed_without_evidence_too(scenario: Stage) -> None:
+    scenario(
+        given="""
+        CREATE (:Knowledge:Retired {key: 'r', retired_seq: 5})<-[:DEPENDS_ON]-(:Knowledge:Proposed {key: 'a'})
+          <-[:DEPENDS_ON]-(:Knowledge:Confirmed {key: 'b'})
+          <-[:DEPENDS_ON]-(:Knowledge:Confirmed {key: 'c', verified_seq: 6})
+        """,
+        when=spread(),
+        rows=marked(2),
+        effects={"+labels": 2, "+properties": 2},
+    )
+
+
 def test_risk_does_not_pass_an_edge_that_was_unlinked(scenario: Stage) -> None:
     scenario(
         given="""
@@ -1085,9 +1106,9 @@ def test_a_newer_mark_stands_and_an_older_one_is_replaced(scenario: Stage) -> No
           (a)-[:DEPENDS_ON]->(r), (b)-[:DEPENDS_ON]->(r), (c)-[:DEPENDS_ON]->(a), (d)-[:DEPENDS_ON]->(b)
         """,
         when=spread(),
-        rows=marked(2, newly=1, seen=[["b", 1]]),
+        rows=marked(2, newly=1),
         effects={"+labels": 1, "+properties": 2, "-properties": 1},
-    ).again(effects={})
+    ).again(effects={}).then(marks_of("a", "b", "c", "d"), rows=marks(a=9, b=5, d=5))
 
 
 def test_risk_goes_round_a_ring_once(scenario: Stage) -> None:
@@ -1098,7 +1119,7 @@ def test_risk_goes_round_a_ring_once(scenario: Stage) -> None:
           (a)-[:DEPENDS_ON]->(c), (r)-[:DEPENDS_ON]->(c)
         """,
         when=spread(),
-        rows=marked(3, seen=[["b", 1]]),
+        rows=marked(3),
         effects={"+labels": 3, "+properties": 3},
     ).again(effects={})
 
@@ -1107,7 +1128,7 @@ def test_a_live_start_is_marked_with_all_that_rests_on_it(scenario: Stage) -> No
     scenario(
         given=CHAIN,
         when=spread("b"),
-        rows=marked(2, seen=[["b", 1]]),
+        rows=marked(2),
         effects={"+labels": 2, "+properties": 2},
     ).again(effects={}).then(("risk_marked", {}), rows=[{"key": key, "generation": 1} for key in ("b", "c")])
 
@@ -1118,18 +1139,18 @@ def test_generations_of_a_key_are_marked_apart(scenario: Stage) -> None:
         CREATE (:Knowledge:Retired {key: 'r', retired_seq: 5})<-[:DEPENDS_ON]-(:Knowledge {key: 'a'}),
           (:Knowledge {key: 'r', generation: 2})<-[:DEPENDS_ON]-(:Knowledge {key: 'a', generation: 2})
         """,
-        when=spread(watched=["a"]),
-        rows=marked(1, seen=[["a", 1]]),
+        when=spread(),
+        rows=marked(1),
         effects={"+labels": 1, "+properties": 1},
-    )
+    ).then(("marks_get", {"ids": [["a", 1], ["a", 2]]}), rows=marks(a=5))
 
 
 def clear() -> tuple[str, Params]:
-    return "risk_clear", {"key": "a", "generation": 1, "seq": 5, "watched": ["a", "b", "c", "o"]}
+    return "risk_clear", {"key": "a", "generation": 1, "seq": 5}
 
 
-def cleared(count: int, *seen: list[object]) -> list[Row]:
-    return [{"cleared": count, "seen": in_any_order(*seen)}]
+def cleared(count: int, *, lifted: int) -> list[Row]:
+    return [{"lifted": lifted, "cleared": count}]
 
 
 def test_a_mark_that_nothing_holds_up_is_taken_back_with_all_that_hang_on_it(scenario: Stage) -> None:
@@ -1143,7 +1164,7 @@ def test_a_mark_that_nothing_holds_up_is_taken_back_with_all_that_hang_on_it(sce
           (b)-[:DEPENDS_ON]->(:Knowledge {key: 'l'})
         """,
         when=clear(),
-        rows=cleared(3, ["a", 1, 0], ["b", 1, 0], ["c", 1, 0]),
+        rows=cleared(3, lifted=3),
         effects={"-labels": 3, "-properties": 3, "+properties": 3},
     ).then(("risk_marked", {}), rows=[{"key": "o", "generation": 1}, {"key": "z", "generation": 1}])
 
@@ -1160,9 +1181,11 @@ def test_a_mark_falls_back_to_the_newest_retirement_that_is_left(scenario: Stage
           (o)-[:DEPENDS_ON]->(b)
         """,
         when=clear(),
-        rows=cleared(1, ["a", 1, 3], ["b", 1, 0], ["c", 1, 4]),
+        rows=cleared(1, lifted=3),
         effects={"-labels": 1, "-properties": 3, "+properties": 3},
-    ).again(effects={}, rows=cleared(0, ["a", 1, 3]))
+    ).again(effects={}, rows=cleared(0, lifted=1)).then(
+        marks_of("a", "b", "c", "o", "u"), rows=marks(a=3, c=4, o=2, u=5)
+    )
 
 
 def test_a_mark_that_something_else_holds_up_stays_with_all_that_hang_on_it(scenario: Stage) -> None:
@@ -1173,8 +1196,8 @@ def test_a_mark_that_something_else_holds_up_stays_with_all_that_hang_on_it(scen
           (u)-[:DEPENDS_ON]->(r), (a)-[:DEPENDS_ON]->(u), (b)-[:DEPENDS_ON]->(a), (a)-[:DERIVED_FROM]->(b)
         """,
         when=clear(),
-        rows=cleared(0, ["a", 1, 5], ["b", 1, 5]),
-    )
+        rows=cleared(0, lifted=2),
+    ).then(marks_of("a", "b"), rows=marks(a=5, b=5))
 
 
 def test_marks_are_put_and_taken_away(scenario: Stage) -> None:
@@ -1805,14 +1828,12 @@ WHERE n.key IN ['0/0', '15/0', '29/1']
 SET n.key = {`0/0`: 's', `15/0`: 'm', `29/1`: 't'}[n.key]
 """
 
-RUNGS = ["s", "m", "t", *(f"{layer}/{place}" for layer in range(30) for place in range(3))]
-
 
 @pytest.mark.parametrize(
     ("when", "column", "reached"),
     [
-        (("risk_spread", {"key": "r", "generation": 1, "seq": 6, "watched": ["s"]}), "marked", 87),
-        (("risk_clear", {"key": "t", "generation": 1, "seq": 5, "watched": RUNGS}), "seen", 88),
+        (("risk_spread", {"key": "r", "generation": 1, "seq": 6}), "marked", 87),
+        (("risk_clear", {"key": "t", "generation": 1, "seq": 5}), "lifted", 88),
         (("risk_graph", {"ids": [["s", 1]]}), None, 88),
         (("risk_graph_as_of", {"ids": [["s", 1]], "seq": 9}), None, 88),
         (

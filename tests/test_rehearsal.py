@@ -15,7 +15,7 @@ from graph.store import Store
 
 APPENDS = {
     *("project_lock", "slice_load", "nodes_create", "nodes_put", "edges_create", "evidence_attach"),
-    *("events_create", "events_attach", "project_advance", "risk_spread", "risk_clear"),
+    *("events_create", "events_attach", "project_advance", "risk_spread", "risk_clear", "marks_get"),
 }
 
 
