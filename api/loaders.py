@@ -94,7 +94,13 @@ class Loaders:
         async def read(alike: EdgesAsked, some: list[EdgesAsked]) -> Mapping[EdgesAsked, list[Row]]:
             ids = [(one.key, one.generation) for one in some]
             found = await self._service.relations(
-                alike.project, ids, alike.direction, alike.types, alike.at, include_ended=alike.ended
+                alike.project,
+                ids,
+                alike.direction,
+                alike.types,
+                alike.at,
+                include_ended=alike.ended,
+                most=ANSWER_OBJECTS_MAX,
             )
             return {alike._replace(key=node[0], generation=node[1]): rows for node, rows in found.items()}
 

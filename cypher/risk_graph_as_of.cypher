@@ -1,9 +1,9 @@
 // risk_graph_as_of: what nodes rested on at position $seq, down to what was retired by then.
 //
 // kind:    read
-// params:  project: str, ids: [[key, generation]], seq: int
+// params:  project: str, ids: [[key, generation]], seq: int, most: int
 // returns: key: str, generation: int, verified_seq: int, retired_seq: int or null, rests_on: [[key, generation]]
-// bounds:  any depth, as rules.md section 5 asks; each node once
+// bounds:  any depth, as rules.md section 5 asks; each node once; $most nodes
 UNWIND $ids AS id
 MATCH (start:Knowledge {project: $project, key: id[0], generation: id[1]})
 MATCH (start)
@@ -11,6 +11,7 @@ MATCH (start)
     WHERE size([t IN r.turns WHERE t <= $seq]) % 2 = 1 AND (a.retired_seq IS NULL OR a.retired_seq > $seq))*
   (n:Knowledge)
 WITH DISTINCT n
+LIMIT $most
 CALL (n) {
   MATCH (e:Event)-[:ABOUT]->(n)
   WHERE n.verified_seq IS NOT NULL AND e.verifies AND e.seq <= $seq

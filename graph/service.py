@@ -27,6 +27,7 @@ FIRST_MAX = 1_000  # items a page: what a person pages through and a frontend ho
 DEPTH_MAX = 100  # hops of a walk; the ceiling in cypher/provenance_*.cypher
 NODES_MAX = 10_000  # nodes of one walk
 IDS_MAX = 10_000  # nodes asked for in one statement
+EDGES_MAX = 200_000  # edges of nodes in one answer, some 400 bytes each
 RISK_GRAPH_MAX = 200_000  # nodes looked at to answer what was, or why something is, at risk
 _ALWAYS = 2**53  # above every position
 _ALL = tuple(relation.value.upper() for relation in Relation)
@@ -164,10 +165,14 @@ class Service:
         at: Moment | None = None,
         *,
         include_ended: bool = False,
+        most: int = EDGES_MAX,
     ) -> dict[NodeId, list[Row]]:
         """The edges of nodes, now or at a moment; ended ones only where they are asked for.
 
         Upstream is where a node's outgoing edges lead, downstream where its incoming ones come from.
+
+        Raises:
+            LimitError: more than 10,000 nodes at once, or more than ``most`` edges in all.
         """
         _refuse_many(ids)
         rows = await self.store.read(
@@ -179,7 +184,10 @@ class Service:
             types=_types(types),
             seq=None if at is None else at.seq,
             ended=include_ended,
+            most=most + 1,
         )
+        if len(rows) > most:
+            raise LimitError("the nodes have too many edges", allowed=f"at most {most} edges: fewer nodes or relations")
         found: dict[NodeId, list[Row]] = {node_id: [] for node_id in ids}
         for row in rows:
             found[row["of"][0], row["of"][1]].append(_edge_then(row["edge"], at))
@@ -336,13 +344,14 @@ class Service:
 
         Raises:
             NotFoundError: no such node.
+            LimitError: it rests on more than 200,000 nodes at risk.
         """
         root = await self.knowledge(project, key)
         if root is None:
             raise _missing(key)
         if not root["at_risk"]:
             return []
-        graph = _risk_graph(await self.store.read("risk_graph", project=project, ids=[[key, root["generation"]]]))
+        graph = await self._risk_graph("risk_graph", project, [(key, root["generation"])])
         chains = risk.chains((key, root["generation"]), graph.verified, graph.retired, graph.dependencies)
         maps = await self.nodes(project, sorted({node_id for chain in chains for node_id in chain}))
         events = await self.events_at(project, [graph.retired[chain[-1]] for chain in chains])
@@ -424,8 +433,16 @@ class Service:
     async def _marked_then(self, project: str, ids: Sequence[NodeId], at: Moment) -> frozenset[NodeId]:
         if not ids:
             return frozenset()
-        graph = _risk_graph(await self.store.read("risk_graph_as_of", project=project, ids=_listed(ids), seq=at.seq))
+        graph = await self._risk_graph("risk_graph_as_of", project, ids, seq=at.seq)
         return frozenset(risk.marks(graph.verified, graph.dependents(), graph.threats()))
+
+    async def _risk_graph(self, name: str, project: str, ids: Sequence[NodeId], **then: int) -> _RiskGraph:
+        # One node more than is allowed tells, and no more of a huge region is read.
+        most = RISK_GRAPH_MAX
+        rows = await self.store.read(name, project=project, ids=_listed(ids), most=most + 1, **then)
+        if len(rows) > most:
+            raise LimitError("the answer rests on too much of the graph", allowed=f"at most {most} nodes")
+        return _risk_graph(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,8 +466,6 @@ class _RiskGraph:
 
 
 def _risk_graph(rows: list[Row]) -> _RiskGraph:
-    if len(rows) > RISK_GRAPH_MAX:
-        raise LimitError("the answer rests on too much of the graph", allowed=f"at most {RISK_GRAPH_MAX} nodes")
     graph = _RiskGraph({}, {}, {})
     for row in rows:
         if row["retired_seq"] is None:

@@ -110,6 +110,7 @@ GIVEN: Row = {
     "keys": ["c", "d"],
     "lowest": 1,
     "max_nodes": 1000,
+    "most": 1000,
     "prefix": "n",
     "project": "p",
     "rebuilding": True,

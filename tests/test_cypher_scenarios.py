@@ -883,12 +883,13 @@ def test_the_edges_of_a_node_are_those_of_a_direction_a_type_and_a_position(
         "types": ALL_TYPES,
         "seq": None,
         "ended": False,
+        "most": 9,
     }
     scenario(given=TURNS, when=("relations_of", every | asked), rows=[{"of": ["a", 1], "edge": e} for e in found])
 
 
 def test_edges_are_given_for_each_node_that_was_asked_for(scenario: Stage) -> None:
-    asked = {"upstream": True, "downstream": True, "types": ALL_TYPES, "seq": None, "ended": False}
+    asked = {"upstream": True, "downstream": True, "types": ALL_TYPES, "seq": None, "ended": False, "most": 9}
     scenario(
         given=TURNS,
         when=("relations_of", asked | {"ids": [["b", 1], ["a", 1]]}),
@@ -1232,7 +1233,7 @@ def test_the_graph_behind_a_mark_ends_at_what_is_retired_and_leaves_out_what_is_
           (b)-[:DEPENDS_ON]->(a), (a)-[:DEPENDS_ON]->(r), (b)-[:DEPENDS_ON {turns: [1, 2], until: datetime()}]->(q),
           (l)-[:DEPENDS_ON]->(r), (:Knowledge:AtRisk {key: 'z'})-[:DEPENDS_ON]->(b), (a)-[:SUPPORTS]->(q)
         """,
-        when=("risk_graph", {"ids": [["b", 1], ["none", 1]]}),
+        when=("risk_graph", {"ids": [["b", 1], ["none", 1]], "most": 9}),
         rows=in_any_order(
             {"key": "b", "generation": 1, "verified_seq": 0, "retired_seq": None, "rests_on": [["a", 1]]},
             {"key": "a", "generation": 1, "verified_seq": 3, "retired_seq": None, "rests_on": [["b", 1], ["r", 1]]},
@@ -1277,7 +1278,7 @@ def test_the_graph_behind_a_mark_is_told_for_a_position(
         }
         for key, (verified, retired, on) in found.items()
     ]
-    scenario(given=THEN, when=("risk_graph_as_of", {"ids": [["b", 1]], "seq": seq}), rows=AnyOrder(rows))
+    scenario(given=THEN, when=("risk_graph_as_of", {"ids": [["b", 1]], "seq": seq, "most": 9}), rows=AnyOrder(rows))
 
 
 def test_what_was_retired_later_is_still_walked_through(scenario: Stage) -> None:
@@ -1285,9 +1286,9 @@ def test_what_was_retired_later_is_still_walked_through(scenario: Stage) -> None
         {"key": "r", "generation": 1, "verified_seq": 0, "retired_seq": None, "rests_on": [["q", 1]]},
         {"key": "q", "generation": 1, "verified_seq": 0, "retired_seq": None, "rests_on": []},
     )
-    scenario(given=THEN, when=("risk_graph_as_of", {"ids": [["r", 1]], "seq": 4}), rows=rows)
+    scenario(given=THEN, when=("risk_graph_as_of", {"ids": [["r", 1]], "seq": 4, "most": 9}), rows=rows)
     rows = in_any_order({"key": "r", "generation": 1, "verified_seq": 0, "retired_seq": 5, "rests_on": []})
-    scenario(given=THEN, when=("risk_graph_as_of", {"ids": [["r", 1]], "seq": 5}), rows=rows)
+    scenario(given=THEN, when=("risk_graph_as_of", {"ids": [["r", 1]], "seq": 5, "most": 9}), rows=rows)
 
 
 # Before or after the fact: what rests on x. v was confirmed with evidence at 7.
@@ -1793,7 +1794,10 @@ def test_an_event_is_told_in_one_shape(scenario: Stage, database: Database, when
 @pytest.mark.parametrize(
     "when",
     [
-        ("relations_of", {"ids": [["a", 1]], "upstream": True, "downstream": True, "types": ALL_TYPES, "ended": False}),
+        (
+            "relations_of",
+            {"ids": [["a", 1]], "upstream": True, "downstream": True, "types": ALL_TYPES, "ended": False, "most": 9},
+        ),
         ("export_edges", EVERYTHING | {"ended": False}),
         UP,
         walk("downstream", "x"),
@@ -1834,8 +1838,10 @@ SET n.key = {`0/0`: 's', `15/0`: 'm', `29/1`: 't'}[n.key]
     [
         (("risk_spread", {"key": "r", "generation": 1, "seq": 6}), "marked", 87),
         (("risk_clear", {"key": "t", "generation": 1, "seq": 5}), "lifted", 88),
-        (("risk_graph", {"ids": [["s", 1]]}), None, 88),
-        (("risk_graph_as_of", {"ids": [["s", 1]], "seq": 9}), None, 88),
+        (("risk_graph", {"ids": [["s", 1]], "most": 200}), None, 88),
+        (("risk_graph", {"ids": [["s", 1]], "most": 20}), None, 20),
+        (("risk_graph_as_of", {"ids": [["s", 1]], "seq": 9, "most": 200}), None, 88),
+        (("risk_graph_as_of", {"ids": [["s", 1]], "seq": 9, "most": 20}), None, 20),
         (
             (
                 "impact_walk",
