@@ -634,19 +634,63 @@ def test_a_start_that_is_interrupted_leaves_no_server(own: dict[str, str], numbe
     assert _javas(own) == []
 
 
-@POSIX
-@pytest.mark.slow
-def test_down_also_ends_the_server_of_a_service_that_was_killed(own: dict[str, str]) -> None:
-    with _up(own) as (running, told):
+@contextmanager
+def _killed(environment: dict[str, str], *, heir: bool) -> Generator[psutil.Process]:
+    """The Neo4j of a service that was killed after it had taken an event, with or without what would end it."""
+    with _up(environment) as (running, told):
+        key = 'propose(project: "p", key: "kept", proposition: "kept", '
+        evidence = 'evidence: [{type: "t", source: "s"}])'
+        assert _ask(told, f"mutation {{ {key} {evidence} {{ applied }} }}") == {"propose": {"applied": True}}
+        (java,) = _javas(environment)
+        (shell,) = (each for each in psutil.Process(running.pid).children() if each != java)
+        if not heir:
+            shell.kill()
         running.kill()
         running.wait()
+        yield java
+        (Path(environment["WHENCE_HOME"]).parent / "ready.json").unlink(missing_ok=True)
+
+
+def _gone(processes: list[psutil.Process], seconds: float) -> bool:
+    return not psutil.wait_procs(processes, seconds)[1]
+
+
+@POSIX
+@pytest.mark.slow
+def test_a_killed_service_takes_its_server_with_it_and_the_next_up_has_what_was_taken(own: dict[str, str]) -> None:
+    with _killed(own, heir=True) as java:
+        assert _gone([java], 30)
+        assert (Path(own["WHENCE_HOME"]) / "neo4j" / "logs" / "neo4j.log").read_text().rstrip().endswith("Stopped.")
+    with _up(own) as (running, told):
+        assert _ask(told, '{ knowledge(project: "p", key: "kept") { key } }') == {"knowledge": {"key": "kept"}}
+        ours = psutil.Process(running.pid).children()
+        assert _run(own, "down").returncode == 0
+        assert running.wait(60) == 0
+        assert len(ours) == 2
+        assert _gone(ours, 5)
+    assert _javas(own) == []
+
+
+@POSIX
+@pytest.mark.slow
+def test_up_ends_a_server_that_a_killed_service_left_behind(own: dict[str, str]) -> None:
+    with _killed(own, heir=False) as java:
+        assert java.is_running()
+    with _up(own) as (_running, told):
+        assert not java.is_running()
+        assert _ask(told, '{ knowledge(project: "p", key: "kept") { key } }') == {"knowledge": {"key": "kept"}}
         assert len(_javas(own)) == 1
+    assert _javas(own) == []
+
+
+@POSIX
+@pytest.mark.slow
+def test_down_ends_a_server_that_a_killed_service_left_behind(own: dict[str, str]) -> None:
+    with _killed(own, heir=False) as java:
         down = _run(own, "down")
         assert down.returncode == 1
-        assert "its Neo4j was, and is stopped" in down.stderr
+        assert f"its Neo4j was, and is stopped (process {java.pid})" in down.stderr
         assert _javas(own) == []
-        (Path(own["WHENCE_HOME"]).parent / "ready.json").unlink()
-        assert told
 
 
 @pytest.mark.slow

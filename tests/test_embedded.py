@@ -30,6 +30,8 @@ from neo4j import GraphDatabase
 from neo4j.exceptions import AuthError
 
 from graph.embedded import SERVE, TEST, Connection, EmbeddedNeo4j, Incident, Profile, holder, running
+from graph.embedded import child as children
+from graph.embedded.child import Heir
 from graph.embedded.jars import Jar, fetch, locked
 from graph.embedded.java import Java, ask, find_java
 from graph.embedded.maven import Repository, read_repository
@@ -505,21 +507,56 @@ def owner(home: Path) -> Generator[subprocess.Popen[bytes]]:
 
 
 @unix
+def test_a_server_whose_owner_was_killed_stops_in_order_by_itself(tmp_path: Path) -> None:
+    with owner(tmp_path) as child:
+        family = psutil.Process(child.pid).children()
+        assert len(family) == 2
+        child.kill()
+        child.wait()
+        assert psutil.wait_procs(family, 30)[1] == []
+    assert (tmp_path / "neo4j" / "logs" / "neo4j.log").read_text().rstrip().endswith("Stopped.")
+
+
+@unix
 @pytest.mark.slow
-def test_a_server_whose_owner_was_killed_is_stopped_at_the_next_start(tmp_path: Path) -> None:
+def test_a_server_that_an_owner_left_behind_is_stopped_at_the_next_start(tmp_path: Path) -> None:
     with owner(tmp_path) as child:
         held = running(tmp_path)
         assert held is not None
         ask_one(held, "CREATE (:Left {name: 'behind'})")
+        left = psutil.Process(held.pid)
+        for heir in psutil.Process(child.pid).children():
+            if heir != left:
+                heir.kill()
         child.kill()
         child.wait()
-    left = psutil.Process(held.pid)
     assert left.is_running()
     assert running(tmp_path) is None  # nobody watches over it
     with embedded(tmp_path, KEPT) as server:
         assert not left.is_running()
         assert server.connection is not None
         assert ask_one(server.connection, "MATCH (l:Left) RETURN l.name") == "behind"
+
+
+@unix
+def test_a_server_that_does_not_stop_is_killed_by_its_heir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "STOP_SECONDS_MAX", 1.0)
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+    program = [sys.executable, "-c", deaf]
+    for told in (True, False):
+        with subprocess.Popen(program, stdout=subprocess.PIPE, start_new_session=True) as server:
+            assert server.stdout is not None
+            server.stdout.readline()
+            heir = Heir(server.pid)
+            if told:
+                heir.dismiss()
+                assert server.poll() is None
+                server.kill()
+                continue
+            assert heir.shell.stdin is not None
+            heir.shell.stdin.close()  # as the system does when the owner is killed
+            assert server.wait(10) == -signal.SIGKILL
+            assert heir.shell.wait(10) == 0
 
 
 @unix

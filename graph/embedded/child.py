@@ -16,6 +16,19 @@ import psutil
 MAIN_CLASS = "org.neo4j.server.CommunityEntryPoint"
 STOP_SECONDS_MAX = 20.0  # an orderly stop takes one to two; after a full disk it never ends
 
+# What waits beside a server: told a line it goes, and at the end of its input it ends the server as `end` does.
+_HEIR = """
+read -r _ && exit
+kill -TERM "$1" || exit
+waited=0
+while [ "$waited" -lt "$2" ]; do
+  sleep 1
+  kill -0 "$1" || exit
+  waited=$((waited + 1))
+done
+kill -KILL "$1"
+"""
+
 EXIT_CODE_MAX = 255  # below zero stands a signal, above it a fault as Windows counts them
 
 log = logging.getLogger(__name__)
@@ -47,6 +60,33 @@ def begin(program: Path, options: Sequence[str], home: Path) -> subprocess.Popen
             start_new_session=True,
             creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
         )
+
+
+class Heir:
+    """Ends a server whose owner is gone without a word, as one is that was killed; on POSIX systems.
+
+    It is a shell at the other end of a pipe, whose closing tells it. A signal at a parent's death would come at the end
+    of the thread that began the server.
+
+    Args:
+        server: Its pid.
+    """
+
+    def __init__(self, server: int) -> None:
+        command = ["/bin/sh", "-c", _HEIR, "whence-heir", str(server), f"{STOP_SECONDS_MAX:.0f}"]
+        self.shell = subprocess.Popen(  # noqa: S603  a text and numbers of our own
+            command,
+            cwd="/",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def dismiss(self) -> None:
+        """Say that the server has ended."""
+        with contextlib.suppress(BrokenPipeError):
+            self.shell.communicate(b"\n")
 
 
 def end(server: psutil.Process | subprocess.Popen[bytes], *, orderly: bool) -> None:

@@ -21,7 +21,7 @@ from neo4j.exceptions import AuthError, DriverError, Neo4jError
 
 from graph.embedded import proof
 from graph.embedded.archive import Archive
-from graph.embedded.child import begin, crashed, end
+from graph.embedded.child import Heir, begin, crashed, end
 from graph.embedded.connection import Connection, holder, identity, local
 from graph.embedded.jars import classpath
 from graph.embedded.java import find_java
@@ -94,6 +94,7 @@ class EmbeddedNeo4j:
         self._stopping = threading.Event()
         self._over = threading.Event()
         self._child: subprocess.Popen[bytes] | None = None
+        self._heir: Heir | None = None
         self._connection: Connection | None = None
         self._listing = self._home / "run" / "classes"
         self._password = ""
@@ -144,6 +145,7 @@ class EmbeddedNeo4j:
         if child is not None:
             self._archive.stop()
             end(child, orderly=self._profile.durable)
+            self._dismiss_heir()
         if self._watcher is not None and self._watcher is not threading.current_thread():
             self._watcher.join()
         self._connection = None
@@ -192,6 +194,7 @@ class EmbeddedNeo4j:
             self._stopping.set()
             if self._child is not None:
                 end(self._child, orderly=False)
+                self._dismiss_heir()
             forget_state(self._home)
             self._lock.release()
             raise
@@ -247,6 +250,8 @@ class EmbeddedNeo4j:
             child = self._child = begin(
                 self._java.program, [*options, *self._profile.java_options(self._jars)], self._home
             )
+            self._dismiss_heir()  # of the one before
+            self._heir = Heir(child.pid) if os.name == "posix" else None
         try:
             me, java = Holder.of(os.getpid()), Holder.of(child.pid)
             ServerState(java, me, ports, self._profile.name, ready=False).write(self._home)
@@ -258,6 +263,11 @@ class EmbeddedNeo4j:
             raise
         self._connection = connection
         return connection
+
+    def _dismiss_heir(self) -> None:
+        heir, self._heir = self._heir, None
+        if heir is not None:
+            heir.dismiss()
 
     def _await(self, child: subprocess.Popen[bytes], ports: Ports, told: LogSince) -> Connection:
         """Wait for the child to answer, and prove that it is ours; the driver's own waiting is bounded here."""
