@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from platformdirs import user_data_path
 
@@ -19,9 +22,19 @@ def database(profile: Profile = SERVE) -> Generator[Connection]:
     if uri := os.environ.get("NEO4J_URI"):
         yield Connection(uri, os.environ.get("NEO4J_USERNAME", "neo4j"), os.environ.get("NEO4J_PASSWORD", ""))
         return
+    ends_in_order()
     with tempfile.TemporaryDirectory() as home, EmbeddedNeo4j(Path(home), profile, cache=cache()) as server:
         assert server.connection is not None
         yield server.connection
+
+
+def ends_in_order() -> None:
+    """Have SIGTERM end this program as an error would, so that what it started ends with it."""
+    signal.signal(signal.SIGTERM, _end)
+
+
+def _end(_signal: int, _frame: object) -> NoReturn:
+    sys.exit(128 + signal.SIGTERM)
 
 
 def cache() -> Path:

@@ -25,7 +25,7 @@ from typing import Any, Literal, LiteralString
 
 import graphs
 import psutil
-from connection import cache
+from connection import cache, ends_in_order
 from hits import CLUSTER, Profiled, clusters, reads
 
 from graph.commands import Command, read_command
@@ -323,6 +323,7 @@ def main() -> None:
     options.add_argument("--about", type=int, default=10_000_000, help="the size to look out for")
     options.add_argument("--calls", type=int, default=400, help="point reads that are measured; others are fewer")
     given = options.parse_args()
+    ends_in_order()
     found: dict[int, Figures] = {}
     for nodes in sorted(int(size) for size in given.sizes.split(",")):
         found[nodes] = asyncio.run(of_size(nodes, given.calls))

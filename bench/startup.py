@@ -16,13 +16,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import Request, urlopen
 
 import platformdirs
 import psutil
+from connection import ends_in_order
 
 WHENCE = Path(sys.executable).with_name("whence")
 IDLE_SECONDS = 10.0
@@ -52,6 +53,7 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--pause", type=float, default=0.0, help="seconds between readiness and the first append")
     given = options.parse_args()
+    ends_in_order()
     with folder(given.home) as home:
         starts = [start(home, given.pause) for _ in range(given.rounds + 1)]
     print(f"first  {shown(starts[0])}")
@@ -77,13 +79,17 @@ def start(home: Path, pause: float) -> Start:
     began = time.monotonic()
     command = [WHENCE, "up", "--port", "0", "--json"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NEO4J_")}
-    with subprocess.Popen(
-        command,
-        env=environment | {"WHENCE_HOME": str(home), "WHENCE_LOG": "WARNING"},
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-    ) as up:
+    with (
+        subprocess.Popen(
+            command,
+            env=environment | {"WHENCE_HOME": str(home), "WHENCE_LOG": "WARNING"},
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+        ) as up,
+        ExitStack() as ended,
+    ):
         assert up.stdout is not None
+        ended.callback(up.terminate)
         addresses = json.loads(up.stdout.readline())
         ready = time.monotonic() - began
         api = psutil.Process(up.pid)
@@ -95,7 +101,6 @@ def start(home: Path, pause: float) -> Start:
         appends = [ask(addresses["graphql"], APPEND) for _ in range(2)]
         time.sleep(IDLE_SECONDS)
         memory = [each.memory_info().rss / 1e6 for each in (api, java)]
-        up.terminate()
     return Start(ready, query, *appends, *cpu, *memory)
 
 
