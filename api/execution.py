@@ -40,7 +40,7 @@ from strawberry.types import ExecutionContext, ExecutionResult
 from strawberry.types.execution import PreExecutionError
 
 from api.checks import FAULTS_MAX, RULES, Facts, oversized, variable_faults
-from api.limits import DEPTH_MAX, TOKENS_MAX, measure, refuse_long
+from api.limits import LEVELS_MAX, TOKENS_MAX, measure, refuse_long
 from api.loaders import REQUEST_ID, Context
 from api.plans import Plan
 from api.selections import OrdinaryError
@@ -206,7 +206,7 @@ def _document_facts(error: GraphQLError) -> Facts:
     if isinstance(error, GraphQLSyntaxError) and "tokens" in error.message:
         return Facts("LIMIT", "the document is too long", "query", at, f"at most {TOKENS_MAX} tokens")
     if any(sign in error.message for sign in _TOO_MUCH):
-        allowed = f"at most {DEPTH_MAX} levels, and a field once in one place"
+        allowed = f"at most {LEVELS_MAX} levels, and a field once in one place"
         return Facts("LIMIT", "the document is too much to check", "query", at, allowed)
     return Facts("VALIDATION", error.message, "query", at)
 

@@ -39,7 +39,7 @@ CHARS_MAX = 100_000  # of a document: reading one takes 0.2 microseconds a chara
 TOKENS_MAX = 5_000  # a page of queries; parsing is linear, so this is about 50 ms at worst
 FIELDS_MAX = 1_000  # fields written in one document: checks compare fields of one name with each other
 ROOTS_MAX = 50  # fields of the operation itself: each is at least one statement of its own
-DEPTH_MAX = 15  # a page of nodes, the ends of their edges and the evidence of those ends have 9
+LEVELS_MAX = 15  # a page of nodes, the ends of their edges and the evidence of those ends have 9
 ALIASES_MAX = 100  # one root field many times over is a batch; larger ones are an import
 NAME_CHARS_MAX = 200  # a field's name in the answer stands there once for each object
 DIRECTIVES_MAX = 100  # each is looked up, checked and executed by itself
@@ -200,7 +200,7 @@ def measure(schema: GraphQLSchema, document: DocumentNode, variables: Mapping[st
         for name in scale.fragments:
             scale.fragment(name)  # those that nothing uses count as written
     except RecursionError:
-        sizes = [Size(depth=DEPTH_MAX + 1)]
+        sizes = [Size(depth=LEVELS_MAX + 1)]
     definitions = [*operations, *scale.fragments.values()]
     scale.directives += sum(len(node.directives or ()) for node in definitions)
     bounds = (
@@ -208,7 +208,7 @@ def measure(schema: GraphQLSchema, document: DocumentNode, variables: Mapping[st
         (scale.name_chars, NAME_CHARS_MAX, "characters in a name"),
         (scale.directives, DIRECTIVES_MAX, "directives"),
         (max((size.wide for size in sizes), default=0), ROOTS_MAX, "fields of the operation itself"),
-        (max((size.depth for size in sizes), default=0), DEPTH_MAX, "levels"),
+        (max((size.depth for size in sizes), default=0), LEVELS_MAX, "levels"),
         (sum(size.aliases for size in sizes), ALIASES_MAX, "aliases"),
         (sum(size.objects for size in sizes), OBJECTS_MAX, "objects, by the sizes of its pages"),
     )

@@ -40,7 +40,7 @@ from graphql import (
     type_from_ast,
 )
 
-ITEMS_MAX = 100  # in a list; there are fewer states, kinds and relations, and the executor refuses what is too many
+PLANNED_ITEMS_MAX = 100  # in a list; there are fewer states, kinds and relations, and the executor refuses too many
 _INT_MAX = 2**31
 Variables = Mapping[str, Any]
 Reader = Callable[[Variables], Any]
@@ -186,7 +186,7 @@ def _accepts(type_: Any) -> Callable[[Any], bool]:
 
 
 def _are_some(values: list[Any], accepted: Callable[[Any], bool]) -> bool:
-    return len(values) <= ITEMS_MAX and all(map(accepted, values))
+    return len(values) <= PLANNED_ITEMS_MAX and all(map(accepted, values))
 
 
 def _is_leaf(value: object, type_name: str, names: frozenset[str] | None) -> bool:

@@ -27,7 +27,7 @@ SHARED_COMMANDS_MAX = 512  # of one transaction: more gains nothing, and the las
 SHARED_CHARS_MAX = 4_000_000  # of the payloads of one transaction, which the database holds in memory
 WAITING_COMMANDS_MAX = 4_096  # of all projects: some seconds of work; whoever comes then had better ask again later
 WAITING_CHARS_MAX = 64_000_000  # of the payloads that wait
-TRANSACTIONS_MAX = 16  # under way at a time; more would wait for the database's processors
+BATCHES_MAX = 16  # under way at a time; more would wait for the database's processors
 ALONE_SECONDS = 10.0  # of the time are kept for trying each alone, but never more than half of what there is
 ANSWER_SECONDS = 0.8  # behind the deadline: the store hears within half a second of what the database gave up
 
@@ -211,7 +211,7 @@ class GroupCommit:
 
     def _start(self) -> None:
         self._woken = False
-        while len(self._running) < TRANSACTIONS_MAX and (together := self._lines.take()):
+        while len(self._running) < BATCHES_MAX and (together := self._lines.take()):
             task = asyncio.create_task(self._commit(together))
             self._running.add(task)
             task.add_done_callback(partial(self._over, together))

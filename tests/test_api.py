@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from api.app import BODY_BYTES_MAX, create_app, encoded, serve
-from api.limits import ALIASES_MAX, DEPTH_MAX, TOKENS_MAX
+from api.limits import ALIASES_MAX, LEVELS_MAX, TOKENS_MAX
 from api.schema import argument_name, build_schema
 from api.settings import Settings
 from graph import schema
@@ -952,7 +952,7 @@ def _nested(levels: int) -> str:
 @pytest.mark.parametrize(
     "query",
     [
-        _nested(DEPTH_MAX // 2 + 1),
+        _nested(LEVELS_MAX // 2 + 1),
         "{ " + " ".join(f"a{n}: projects" for n in range(ALIASES_MAX + 1)) + " }",
         "{ " + "projects " * (TOKENS_MAX + 1) + "}",
         "{ " + "projects " * 2000 + "}",

@@ -24,9 +24,9 @@ from graph.commands import Command
 from graph.embedded import Connection
 from graph.errors import InDoubtError, KnowledgeError, LimitError, NotFoundError, TooSlowError, UnavailableError
 from graph.group_commit import (
+    BATCHES_MAX,
     SHARED_CHARS_MAX,
     SHARED_COMMANDS_MAX,
-    TRANSACTIONS_MAX,
     WAITING_CHARS_MAX,
     WAITING_COMMANDS_MAX,
     GroupCommit,
@@ -165,10 +165,10 @@ def test_projects_do_not_wait_for_each_other_up_to_a_bound() -> None:
     async def scenario() -> None:
         door = Door()
         appends = queue(door)
-        count = 2 * TRANSACTIONS_MAX
+        count = 2 * BATCHES_MAX
         answers = await at_once(*(one(appends, used("a", f"P{at}")) for at in range(count) for _ in range(3)))
         assert codes(answers) == {"taken": 3 * count}
-        assert door.most == TRANSACTIONS_MAX
+        assert door.most == BATCHES_MAX
         assert door.tried == count
 
     virtual.run(scenario())
