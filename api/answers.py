@@ -7,9 +7,12 @@ from collections import deque
 from datetime import datetime
 from typing import Any
 
+from graph import context, tokens
 from graph.audit import known
 from graph.errors import NotFoundError
-from graph.knowledge import NodeId, State, checked_key
+from graph.filters import Filter
+from graph.knowledge import NodeId, State, checked_key, named
+from graph.retrieval import Asked, Item, Retrieval
 from graph.service import Moment, Service
 
 HISTORY_MAX = 1_000  # newest events in an answer; `whence export journal` has them all
@@ -137,21 +140,75 @@ def cautions(node: Row, relations: list[Row], history: list[Row], why: list[Row]
         return next((e["reason"] for e in reversed(history) if e["transition"] in transitions), None)
 
     if node["retired"]:
-        newer = [_named(edge["from"]) for edge in towards if edge["relation"] == "supersedes"]
+        newer = [named(edge["from"]) for edge in towards if edge["relation"] == "supersedes"]
         why_so = reason_of("corrected", "superseded", "invalidated", "disproved")
         caution("retired", newer if node["state"] != State.INVALIDATED else [], why_so)
     elif node["state"] == State.PROPOSED:
         caution("unconfirmed", [])
     elif node["state"] == State.CHALLENGED:
-        against = [_named(edge["from"]) for edge in towards if edge["relation"] == "contradicts"]
+        against = [named(edge["from"]) for edge in towards if edge["relation"] == "contradicts"]
         caution("disputed", against, reason_of("challenged"))
     if node["at_risk"]:
-        caution("at_risk", [_named((each["retired"]["key"], each["retired"]["generation"])) for each in why])
+        caution("at_risk", [named((each["retired"]["key"], each["retired"]["generation"])) for each in why])
     if node["stale"]:
         caution("stale", [], f"not verified since {node['verified_at'] or node['created_at']}")
     if node["forgotten"]:
         caution("forgotten", [])
     return found
+
+
+async def asked(
+    service: Service,
+    project: str,
+    text: str,
+    as_of: datetime | None,
+    valid_at: datetime | None,
+    *,
+    include_retired: bool,
+) -> Asked:
+    """A question as retrieval takes it.
+
+    Raises:
+        NotFoundError: no such project.
+    """
+    await require_project(service, project)
+    at = None if as_of is None else await service.position(project, as_of)
+    return Asked(project, text, Filter(valid_at=valid_at), at, include_retired)
+
+
+async def found(service: Service, question: Asked, first: int) -> Row:
+    """What answers a question: items (node, score, tier, via, cautions), best first, and what was left out."""
+    answer = await Retrieval(service).search(question, first)
+    return {"items": [_plain_item(item) for item in answer.items], **_left_out(answer.omitted, answer.omissions)}
+
+
+async def block(service: Service, question: Asked, budget: int, form: str) -> Row:
+    """A context block: text, tokens, budget, tokenizer, items (each with its tokens), what was left out, at_seq."""
+    made = await context.block(Retrieval(service), question, budget, context.Format(form.upper()))
+    return {
+        "text": made.text,
+        "tokens": made.tokens,
+        "budget": budget,
+        "tokenizer": tokens.TOKENIZER,
+        "items": [_plain_item(item) | {"tokens": size} for item, size in made.items],
+        **_left_out(made.omitted, made.omissions),
+        "at_seq": made.seq,
+    }
+
+
+def _plain_item(item: Item) -> Row:
+    via = None if item.via is None else " ".join(item.via)
+    return {
+        "node": plain_node(item.node),
+        "score": item.score,
+        "tier": item.tier,
+        "via": via,
+        "cautions": list(item.cautions),
+    }
+
+
+def _left_out(count: int, first: list[tuple[str, str]]) -> Row:
+    return {"omitted": count, "omissions": [{"key": key, "reason": reason} for key, reason in first]}
 
 
 async def verified(service: Service, project: str, saved_seq: int | None, saved_hash: str | None) -> Row:
@@ -198,8 +255,3 @@ def _plain_evidence(evidence: Row) -> Row:
 
 def _parsed(text: str | None) -> object:
     return None if text is None else json.loads(text)
-
-
-def _named(node_id: Any) -> str:
-    key, generation = node_id
-    return key if generation == 1 else f"{key}#{generation}"

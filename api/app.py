@@ -46,6 +46,7 @@ from api.direct import Direct
 from api.execution import Plans, ServedSchema, facts_of
 from api.loaders import REQUEST_ID, Context
 from api.persisted import PersistedQueries
+from api.retrieved import BLOCK_MEDIA, asked_block
 from api.schema import build_schema
 from api.settings import Settings
 from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, encoded, prefers_graphql
@@ -58,7 +59,9 @@ from graph.errors import (
     ValidationError,
 )
 from graph.knowledge import checked_key
+from graph.retrieval import Retrieval
 from graph.service import Service
+from graph.tokens import TOKENIZER
 
 READY_SECONDS = 1.0  # a database that takes longer is not ready
 YOUNG_OBJECTS = 20_000  # between two collections: an answer of a thousand nodes leaves half of that
@@ -115,10 +118,18 @@ class GraphQLEndpoint(GraphQL[Context, None]):
     scripts from unpkg.com.
     """
 
-    def __init__(self, schema: ServedSchema, service: Service, reads: CompiledReads, settings: Settings) -> None:
+    def __init__(
+        self,
+        schema: ServedSchema,
+        service: Service,
+        reads: CompiledReads,
+        retrieval: Retrieval,
+        settings: Settings,
+    ) -> None:
         super().__init__(schema, subscription_protocols=(), multipart_uploads_enabled=False)
         self.service = service
         self.reads = reads
+        self.retrieval = retrieval
         self.settings = settings
         self.persisted = PersistedQueries(schema.admits)
 
@@ -150,7 +161,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         response: Response | WebSocket,  # noqa: ARG002
     ) -> Context:
         """What the resolvers of one request share."""
-        return Context.of(self.service, self.reads, self.settings.actor)
+        return Context.of(self.service, self.reads, self.retrieval, self.settings.actor)
 
     async def run(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         """Strawberry's answer, in the media type that the caller prefers."""
@@ -244,8 +255,29 @@ async def _front(_request: Request) -> Response:
 class _Routes:
     """The routes that need the service."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, retrieval: Retrieval) -> None:
         self.service = service
+        self.retrieval = retrieval
+
+    async def context(self, request: Request) -> Response:
+        """A context block as bare text, for callers without GraphQL; what there is to say of it stands in headers."""
+        try:
+            body = await Request(request.scope, _capped(request.receive)).body()
+            block, form = await asked_block(self.retrieval, body)
+        except _TooLargeError:
+            allowed = f"at most {BODY_BYTES_MAX} bytes"
+            return _refusal(Facts("LIMIT", "the body is too large", "body", BODY_BYTES_MAX, allowed), 413)
+        except KnowledgeError as error:
+            return _refusal(facts_of(error))
+        headers = {
+            "whence-tokens": str(block.tokens),
+            "whence-tokenizer": TOKENIZER,
+            "whence-included": str(len(block.items)),
+            "whence-omitted": str(block.omitted),
+            "whence-at-seq": str(block.seq),
+            "cache-control": "no-store",
+        }
+        return Response(block.text or None, 200 if block.text else 204, headers, BLOCK_MEDIA[form])
 
     async def ready(self, _request: Request) -> Response:
         """200 when requests can be served, 503 with the cause when not; either within about a second."""
@@ -376,11 +408,14 @@ def create_app(service: Service, settings: Settings, schema: ServedSchema | None
         settings: Who acts when a caller does not say.
         schema: The GraphQL schema; the public one, with plans, unless given.
     """
-    plans, reads, routes = Plans(), CompiledReads(service), _Routes(service)
+    plans, reads, retrieval = Plans(), CompiledReads(service), Retrieval(service)
+    routes = _Routes(service, retrieval)
+    endpoint = GraphQLEndpoint(schema or build_schema(plans), service, reads, retrieval, settings)
     framework = Starlette(
         routes=[
             Route("/", _front),
-            Route("/graphql", GraphQLEndpoint(schema or build_schema(plans), service, reads, settings)),
+            Route("/graphql", endpoint),
+            Route("/context", routes.context, methods=["POST"]),
             Route("/healthz", _health),
             Route("/readyz", routes.ready),
             Route("/export/{file:path}", routes.export),

@@ -53,6 +53,15 @@ class Direction(StrEnum):
     BOTH = "both"
 
 
+class BlockForm(StrEnum):
+    """How a context block is written."""
+
+    PROMPT = "prompt"
+    MARKDOWN = "markdown"
+    JSON = "json"
+    XML = "xml"
+
+
 class ProvForm(StrEnum):
     """How PROV is written."""
 
@@ -67,6 +76,7 @@ AsOf = Annotated[
     str | None,
     typer.Option("--as-of", metavar="INSTANT", help="Answer as of then: 2015-01-01, or 2015-01-01T12:00:00Z."),
 ]
+Retired = Annotated[bool, typer.Option("--include-retired", help="What was retired as well, labelled.")]
 Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The file; - is standard output.")]
 
 
@@ -382,6 +392,87 @@ def trace(
     screen.answer(walk, lambda: report.traced(walk, direction))
 
 
+@app.command(epilog='Example: whence search "global interpreter lock" --project peps')
+def search(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What about.")],
+    *,
+    first: Annotated[int, typer.Option(metavar="N", help="How many at most, 1 to 200.")] = 20,
+    include_retired: Retired = False,
+    as_of: AsOf = None,
+    project: Project = "default",
+    machine: Json = False,
+) -> int:
+    """Find the nodes that answer a text, best first, with what there is to doubt about each."""
+    from api import answers, report  # noqa: PLC0415
+
+    screen, instant = Screen(machine=machine), _instant(as_of)
+
+    async def work(service: Service) -> answers.Row:
+        asked = await answers.asked(service, project, text, instant, None, include_retired=include_retired)
+        return await answers.found(service, asked, first)
+
+    answer = _ask(screen, _settings(), work)
+    screen.answer(answer, lambda: report.found(answer))
+    return 0 if answer["items"] else 1
+
+
+@app.command(epilog='Example: whence ask "How is the lock made optional?" --budget 600 --project peps')
+def ask(
+    goal: Annotated[str, typer.Argument(metavar="GOAL", help="What the knowledge is wanted for.")],
+    *,
+    budget: Annotated[int, typer.Option(metavar="N", help="Tokens that the block may take, 0 to 1000000.")] = 1200,
+    form: Annotated[
+        BlockForm, typer.Option("--format", case_sensitive=False, help="How the block is written.")
+    ] = BlockForm.PROMPT,
+    include_retired: Retired = False,
+    as_of: AsOf = None,
+    valid_at: Annotated[
+        str | None, typer.Option("--valid-at", metavar="INSTANT", help="Only what was true of the world then.")
+    ] = None,
+    project: Project = "default",
+    machine: Json = False,
+) -> int:
+    """Write a context block for an agent: what serves a goal and fits a budget."""
+    from api import answers  # noqa: PLC0415
+
+    screen, instant, world = Screen(machine=machine), _instant(as_of), _instant(valid_at, "--valid-at")
+
+    async def work(service: Service) -> answers.Row:
+        asked = await answers.asked(service, project, goal, instant, world, include_retired=include_retired)
+        return await answers.block(service, asked, budget, form.value)
+
+    answer = _ask(screen, _settings(), work)
+    if machine:
+        screen.document(answer)
+    else:
+        sys.stdout.write(answer["text"])
+        screen.tell(f"{answer['tokens']:,} tokens, {len(answer['items'])} included, {answer['omitted']:,} left out")
+    return 0 if answer["items"] else 1
+
+
+@app.command(epilog="Example: whence sweep --older-than P180D --project peps")
+def sweep(
+    *,
+    older_than: Annotated[str, typer.Option(metavar="DURATION", help="ISO 8601, such as P90D.")],
+    project: Project = "default",
+    machine: Json = False,
+) -> None:
+    """Challenge the confirmed nodes that nothing has verified for so long."""
+    from api import answers  # noqa: PLC0415
+    from api.inputs import duration  # noqa: PLC0415
+    from graph import aging  # noqa: PLC0415
+
+    screen, settings = Screen(machine=machine), _settings()
+    age = duration(older_than, "--older-than")
+
+    async def work(service: Service) -> answers.Row:
+        await answers.require_project(service, project)
+        return {"project": project, "challenged": await aging.sweep(service, project, age, settings.actor)}
+
+    answer = _ask(screen, settings, work)
+    screen.answer(answer, lambda: [f"{answer['challenged']:,} challenged"])
+
+
 def _ask(screen: Screen, settings: Settings, work: Callable[[Service], Awaitable[T]], *, install: bool = True) -> T:
     """Do some work with the service, on the database that is to be had; its schema is installed unless told not to."""
     import asyncio  # noqa: PLC0415
@@ -415,8 +506,8 @@ def _settings() -> Settings:
     return settings
 
 
-def _instant(text: str | None) -> datetime | None:
+def _instant(text: str | None, option: str = "--as-of") -> datetime | None:
     if text is None:
         return None
     day = re.fullmatch(r"\d{4}-\d{2}-\d{2}", text)
-    return checked_instant(f"{text}T00:00:00Z" if day else text, "--as-of")
+    return checked_instant(f"{text}T00:00:00Z" if day else text, option)

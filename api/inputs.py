@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
+import isodate  # pyright: ignore[reportMissingTypeStubs]
 from strawberry import UNSET
 
 from api.fields import JSON, DateTime, described_input
 from api.loaders import NOW, Tense
+from graph.errors import ValidationError
+from graph.filters import Filter
 from graph.knowledge import (
     ActorType,
     Kind,
@@ -114,6 +117,41 @@ def checked_prefix(prefix: str | None) -> str | None:
         ValidationError: a text that no key can begin with.
     """
     return checked_key(prefix, "filter.keyPrefix") if given(prefix) else None
+
+
+def filter_of(wanted: KnowledgeFilter | None) -> Filter:
+    """A filter as the service takes it.
+
+    Raises:
+        ValidationError: a text that no key can begin with.
+    """
+    if not wanted:
+        return Filter()
+    return Filter(
+        states=chosen(wanted.states),
+        kinds=chosen(wanted.kinds),
+        at_risk=given(wanted.at_risk),
+        stale=given(wanted.stale),
+        updated_after=instant(wanted.updated_after),
+        valid_at=instant(wanted.valid_at),
+        key_prefix=checked_prefix(wanted.key_prefix),
+    )
+
+
+def duration(text: str, field: str) -> timedelta:
+    """The time that an ISO 8601 duration takes, counted back from now where it has months or years.
+
+    Raises:
+        ValidationError: no such duration.
+    """
+    allowed = "an ISO 8601 duration, such as P90D or PT12H"
+    try:
+        read = cast("Any", isodate).parse_duration(
+            checked_text(text, field, chars_max=100), as_timedelta_if_possible=False
+        )
+        return cast("timedelta", read.totimedelta(end=datetime.now(UTC)))
+    except (ValueError, OverflowError, ArithmeticError):
+        raise ValidationError(f"{field} is no duration", field=field, allowed=allowed) from None
 
 
 def checked_hash(text: str | None) -> str | None:

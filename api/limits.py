@@ -39,6 +39,7 @@ CHARS_MAX = 100_000  # of a document: reading one takes 0.2 microseconds a chara
 TOKENS_MAX = 5_000  # a page of queries; parsing is linear, so this is about 50 ms at worst
 FIELDS_MAX = 1_000  # fields written in one document: checks compare fields of one name with each other
 ROOTS_MAX = 50  # fields of the operation itself: each is at least one statement of its own
+SEARCHES_MAX = 5  # fields that search: each ranks hundreds of nodes, and a block's tokens are counted besides
 LEVELS_MAX = 15  # a page of nodes, the ends of their edges and the evidence of those ends have 9
 ALIASES_MAX = 100  # one root field many times over is a batch; larger ones are an import
 NAME_CHARS_MAX = 200  # a field's name in the answer stands there once for each object
@@ -48,6 +49,7 @@ LIST_GUESS = 5  # how many items a list without `first` is taken to have
 INTROSPECTION_GUESS = 20  # and one that tells of the schema, whose lists are longer
 _DIGITS_MAX = 12  # more than any number that GraphQL's Int can be
 _PAGE_ARGUMENTS = ("first", "maxNodes")
+_SEARCHING = frozenset({"search", "context"})
 _INTROSPECTION = {"__schema": "__Schema", "__type": "__Type"}
 
 
@@ -75,6 +77,7 @@ class _Scale:
 
     Attributes:
         written: Fields in the text, fragments counted once.
+        searches: Fields in the text that search.
         directives: Directives in the text.
         name_chars: Of the longest name that a field would have in the answer.
     """
@@ -82,7 +85,7 @@ class _Scale:
     def __init__(self, schema: GraphQLSchema, document: DocumentNode, variables: Mapping[str, Any]) -> None:
         self.schema = schema
         self.variables = _defaults(document) | dict(variables)
-        self.written = self.directives = self.name_chars = 0
+        self.written = self.searches = self.directives = self.name_chars = 0
         self.fragments = {
             node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)
         }
@@ -124,6 +127,7 @@ class _Scale:
             inner = self.of(node.selection_set, self.schema.type_map.get(_INTROSPECTION[name]))
             # Its depth is left to a rule of graphql-core, which knows where it goes in circles.
             return Size(1, 0, inner.aliases + aliased, 1 + inner.objects)
+        self.searches += name in _SEARCHING and parent is self.schema.query_type
         field = parent.fields.get(name) if is_object_type(parent) or is_interface_type(parent) else None
         inner = self.of(node.selection_set, get_named_type(field.type) if field else None)
         many = 0 if field is None or node.selection_set is None else self._many(node, field, parent)
@@ -205,6 +209,7 @@ def measure(schema: GraphQLSchema, document: DocumentNode, variables: Mapping[st
     scale.directives += sum(len(node.directives or ()) for node in definitions)
     bounds = (
         (scale.written, FIELDS_MAX, "fields written"),
+        (scale.searches, SEARCHES_MAX, "fields that search"),
         (scale.name_chars, NAME_CHARS_MAX, "characters in a name"),
         (scale.directives, DIRECTIVES_MAX, "directives"),
         (max((size.wide for size in sizes), default=0), ROOTS_MAX, "fields of the operation itself"),

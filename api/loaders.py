@@ -18,6 +18,7 @@ from strawberry.dataloader import DataLoader
 from graph.compiled import CompiledReads
 from graph.errors import LimitError
 from graph.knowledge import Actor, Relation
+from graph.retrieval import Retrieval
 from graph.service import Direction, Moment, Page, Service
 
 ANSWER_OBJECTS_MAX = 20_000  # in lists within lists: about two seconds of work for graphql-core
@@ -154,18 +155,19 @@ def _picked(answer: Mapping[K, V] | BaseException, one: K, missing: Callable[[],
 
 @dataclass(slots=True)
 class Context:
-    """What resolvers can reach: the service, its compiled reads, who acts where nobody is named, and the loaders."""
+    """What resolvers can reach: the service and what reads from it, who acts where nobody is named, the loaders."""
 
     service: Service
     reads: CompiledReads
+    retrieval: Retrieval
     actor: Actor
     loaders: Loaders
     objects: int = 0
 
     @classmethod
-    def of(cls, service: Service, reads: CompiledReads, actor: Actor) -> Context:
+    def of(cls, service: Service, reads: CompiledReads, retrieval: Retrieval, actor: Actor) -> Context:
         """A fresh context for one request."""
-        return cls(service, reads, actor, Loaders(service))
+        return cls(service, reads, retrieval, actor, Loaders(service))
 
     def spend(self, count: int) -> None:
         """Count objects that an answer is about to hold in lists within lists.

@@ -13,7 +13,7 @@ from rich.tree import Tree
 
 from api.screen import harmless
 from graph.exchange import Report
-from graph.knowledge import NodeId
+from graph.knowledge import NodeId, named
 
 REFUSALS_SHOWN_MAX = 20
 HISTORY_SHOWN_MAX = 15
@@ -62,6 +62,22 @@ def traced(walk: Row, direction: str) -> Iterator[RenderableType]:
     yield Text(f"{_count(count, 'node')}, {_count(relations, 'relation')}, at position {walk['at_seq']:,}", "dim")
     if walk["truncated"]:
         yield Text("There is more behind it: --depth and --max-nodes go further.", "yellow")
+
+
+def found(answer: Row) -> Iterator[RenderableType]:
+    """What a search found, best first."""
+    for item in answer["items"]:
+        node = item["node"]
+        yield Text.assemble((_name(node), "bold"), "  ", _state(node), (f"  {item['score']:.2f}", "dim"))
+        yield Padding(Text(harmless(node["proposition"])), (0, 0, 0, 2))
+        if item["via"] is not None:
+            yield Padding(Text(f"found by: {harmless(item['via'])}", "dim"), (0, 0, 0, 2))
+        for caution in item["cautions"]:
+            yield Padding(Text(f"! {harmless(caution)}", "yellow"), (0, 0, 0, 2))
+    if not answer["items"]:
+        yield Text("nothing answers that")
+    if answer["omitted"]:
+        yield Text(f"{answer['omitted']:,} left out", "dim")
 
 
 def counted(stats: Row) -> Iterator[RenderableType]:
@@ -225,7 +241,7 @@ def _relations(answer: Row) -> Iterator[RenderableType]:
     for arrow, edges in arrows.items():
         for edge in edges[:EDGES_SHOWN_MAX]:
             end = _id(edge["to"] if arrow.endswith("→") else edge["from"])
-            said = _line(near[end]) if end in near else Text(harmless(_named(end)))
+            said = _line(near[end]) if end in near else Text(harmless(named(end)))
             if edge["until"] is not None:
                 said.append(f"  (until {_day(edge['until'])})", "dim")
             table.add_row(Text(arrow, "cyan"), said)
@@ -284,12 +300,7 @@ def _count(count: int, noun: str) -> str:
 
 
 def _name(node: Row) -> str:
-    return harmless(_named(_id_of(node)))
-
-
-def _named(node_id: Any) -> str:
-    key, generation = node_id
-    return key if generation == 1 else f"{key}#{generation}"
+    return harmless(named(_id_of(node)))
 
 
 def _id_of(node: Row) -> NodeId:

@@ -23,14 +23,15 @@ from api.inputs import (
     KnowledgeFilter,
     RelationInput,
     checked_hash,
-    checked_prefix,
     chosen,
+    duration,
+    filter_of,
     given,
-    instant,
     tense_of,
 )
 from api.loaders import Row
 from api.records import JournalCheck, JournalHead
+from api.retrieved import Retrieving
 from api.types import (
     Edge,
     Evidence,
@@ -45,10 +46,10 @@ from api.types import (
     node_of_id,
     read_impact,
 )
+from graph import aging
 from graph.commands import read_command
 from graph.errors import InternalError, KnowledgeError, ValidationError
 from graph.knowledge import Kind, Relation, Transition, checked_key
-from graph.service import Filter
 from graph.store import Taken
 
 # Fields of a journal line that stand under `event` in a mutation.
@@ -63,7 +64,7 @@ def _bare(row: Row, *, evidence: bool) -> Row:
 
 
 @described
-class Query:
+class Query(Retrieving):
     """What can be asked."""
 
     @field
@@ -112,7 +113,7 @@ class Query:
         evidence = info.asks("edges", "node", "evidence")
         page = await info.context.service.page(
             project,
-            _filter(filter),
+            filter_of(filter),
             checked_first(first, 50),
             (place[0], place[1]) if place else None,
             evidence=evidence,
@@ -220,20 +221,6 @@ class Query:
             projection_matches=row["projection_matches"],
             differences=row["differences"],
         )
-
-
-def _filter(wanted: KnowledgeFilter | None) -> Filter:
-    if not wanted:
-        return Filter()
-    return Filter(
-        states=chosen(wanted.states),
-        kinds=chosen(wanted.kinds),
-        at_risk=given(wanted.at_risk),
-        stale=given(wanted.stale),
-        updated_after=instant(wanted.updated_after),
-        valid_at=instant(wanted.valid_at),
-        key_prefix=checked_prefix(wanted.key_prefix),
-    )
 
 
 @described
@@ -500,6 +487,13 @@ class Mutation:
     ) -> Transitioned:
         """Copies the node to another project, where it is proposed."""
         return await _take(info, Transition.TRANSFERRED, project, key, event, {"to_project": to_project})
+
+    @field
+    async def sweep(self, info: Info, project: str, older_than: str) -> int:
+        """Challenges what nothing verified for the ISO 8601 duration; the number challenged."""
+        info.context.renew()
+        checked_key(project, "project")
+        return await aging.sweep(info.context.service, project, duration(older_than, "olderThan"), info.context.actor)
 
 
 def build_schema(plans: Plans | None = None) -> ServedSchema:

@@ -134,6 +134,12 @@ NodeId = tuple[str, int]
 """A node within its project: (key, generation)."""
 
 
+def named(node_id: NodeId) -> str:
+    """A node as a sentence names it: its key, and its generation from the second on."""
+    key, generation = node_id
+    return key if generation == 1 else f"{key}#{generation}"
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """The projected state of one node.

@@ -19,6 +19,7 @@ from graph.knowledge import (
     Transition,
     instant_text,
 )
+from graph.words import scope
 
 Row = dict[str, Any]
 
@@ -56,6 +57,7 @@ def changed_node_row(node: Node) -> Row:
 def node_row(node: Node) -> Row:
     """All properties of a node but its mark, and its labels."""
     return changed_node_row(node) | {
+        "scope": scope(node.project),
         "proposition": node.proposition,
         "kind": node.kind.value,
         "valid_from": instant_text(node.valid_from),

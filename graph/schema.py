@@ -35,6 +35,7 @@ from graph.errors import UnavailableError
 from graph.knowledge import Kind, State
 
 STATE_LABELS = tuple(state.value.capitalize() for state in State)
+WORDS = "knowledge_words"  # the full-text index, which is asked by its name
 KIND_LABELS = tuple(kind.value.capitalize() for kind in Kind)
 
 
@@ -85,6 +86,7 @@ class Knowledge(AsyncStructuredNode):
     project: Any = StringProperty(required=True)
     key: Any = StringProperty(required=True)
     generation: Any = IntegerProperty(required=True)
+    scope: Any = StringProperty()
     proposition: Any = StringProperty()
     kind: Any = StringProperty()
     state: Any = StringProperty()
@@ -146,18 +148,21 @@ class Event(AsyncStructuredNode):
 
 MODELS = (Project, Knowledge, Evidence, Event)
 _DECLARED_BY_NEOMODEL = "constraint_unique_Project_name"
-_STATEMENT = re.compile(r"FOR \(\w+:(\w+)\) (?:REQUIRE|ON) \(([^)]*)\)( IS UNIQUE)?")
+_STATEMENT = re.compile(r"FOR \(\w+:(\w+)\) (?:REQUIRE|ON|ON EACH) [(\[]([^)\]]*)[)\]]( IS UNIQUE)?")
+_ANALYZER = re.compile(r"`fulltext.analyzer`: '([\w-]+)'")
 _CONSTRAINTS: LiteralString = """
 SHOW CONSTRAINTS YIELD type, entityType, labelsOrTypes, properties
 WHERE entityType = 'NODE' AND type ENDS WITH 'UNIQUENESS'
-RETURN labelsOrTypes AS labels, properties
+RETURN 'UNIQUE' AS type, labelsOrTypes AS labels, properties
 """
 _INDEXES: LiteralString = """
-SHOW INDEXES YIELD type, entityType, state, labelsOrTypes, properties
-WHERE entityType = 'NODE' AND type = 'RANGE' AND state = 'ONLINE'
-RETURN labelsOrTypes AS labels, properties
+SHOW INDEXES YIELD name, type, entityType, state, labelsOrTypes, properties, options
+WHERE entityType = 'NODE' AND state = 'ONLINE'
+  AND (type = 'RANGE'
+    OR type = 'FULLTEXT' AND name = $words AND options.indexConfig['fulltext.analyzer'] = $analyzer)
+RETURN type, labelsOrTypes AS labels, properties
 """
-_SHOW: tuple[tuple[str, LiteralString], ...] = (("UNIQUE", _CONSTRAINTS), ("RANGE", _INDEXES))
+_SHOW: tuple[LiteralString, ...] = (_CONSTRAINTS, _INDEXES)
 _DROPS: tuple[LiteralString, ...] = ("DROP CONSTRAINT $name IF EXISTS", "DROP INDEX $name IF EXISTS")
 _LOG = logging.getLogger("whence.schema")
 
@@ -167,7 +172,7 @@ class Definition:
     """What a constraint or an index is, whatever its name.
 
     Attributes:
-        type: ``UNIQUE`` for a constraint, ``RANGE`` for an index.
+        type: ``UNIQUE`` for a constraint, ``RANGE`` or ``FULLTEXT`` for an index.
         label: Of the nodes that it is for.
         properties: In the order in which it sorts.
     """
@@ -221,12 +226,13 @@ async def _create(driver: AsyncDriver, database: str, name: str) -> None:
 async def absent(driver: AsyncDriver, database: str) -> frozenset[str]:
     """Names of the constraints and indexes that the database should have and has not, by what they are for.
 
-    One of the same definition counts under any name; one of our name with another definition does not.
+    One of the same definition counts under any name, unless it is asked by its name; one of our name with another
+    definition does not count.
     """
     found: set[Definition] = set()
-    for kind, statement in _SHOW:
-        records, _, _ = await driver.execute_query(statement, database_=database)
-        found |= {Definition(kind, record["labels"][0], tuple(record["properties"])) for record in records}
+    for statement in _SHOW:
+        records, _, _ = await driver.execute_query(statement, words=WORDS, analyzer=_analyzer(), database_=database)
+        found |= {Definition(row["type"], row["labels"][0], tuple(row["properties"])) for row in records}
     return frozenset(name for name, definition in declared().items() if definition not in found)
 
 
@@ -240,5 +246,13 @@ def declared() -> Mapping[str, Definition]:
             assert statement, f"cypher/{name}.cypher creates a constraint or an index of one label"
             label, properties, unique = statement.groups()
             names = tuple(part.partition(".")[2] for part in properties.split(", "))
-            found[name.removeprefix("schema_")] = Definition("UNIQUE" if unique else "RANGE", label, names)
+            kind = "UNIQUE" if unique else "FULLTEXT" if "FULLTEXT" in queries.load(name).text else "RANGE"
+            found[name.removeprefix("schema_")] = Definition(kind, label, names)
     return found
+
+
+def _analyzer() -> str:
+    """How the full-text index takes words apart; one with another analyzer would find other things."""
+    found = _ANALYZER.search(queries.load(f"schema_{WORDS}").text)
+    assert found, "the full-text index names its analyzer"
+    return found[1]

@@ -118,7 +118,7 @@ class Service:
         rows = await self.store.read(
             "knowledge_get", project=project, key=key, lowest=lowest, highest=highest, evidence=evidence
         )
-        return self._aged(rows[0]["node"]) if rows else None
+        return self.aged(rows[0]["node"]) if rows else None
 
     async def nodes(self, project: str, ids: Sequence[NodeId], at: Moment | None = None) -> dict[NodeId, Row]:
         """Nodes by key and generation, now or at a moment; what does not exist (yet) is left out.
@@ -129,7 +129,7 @@ class Service:
         _refuse_many(ids)
         if at is None:
             rows = await self.store.read("knowledge_nodes", project=project, ids=_listed(ids))
-            return {_id(row["node"]): self._aged(row["node"]) for row in rows}
+            return {_id(row["node"]): self.aged(row["node"]) for row in rows}
         rows = await self.store.read("knowledge_as_of", project=project, ids=_listed(ids), seq=at.seq)
         found = {_id(row["node"]): row["node"] for row in rows}
         marked = await self._marked_then(project, [i for i, node in found.items() if not node["retired"]], at)
@@ -142,7 +142,7 @@ class Service:
         _check_first(first)
         asked = wanted.page(project, first + 1, after, self.now())
         rows = await self.store.read(wanted.statement, **asked, evidence=evidence)
-        return _paged([self._aged(row["node"]) for row in rows], first)
+        return _paged([self.aged(row["node"]) for row in rows], first)
 
     async def evidence(self, project: str, ids: Sequence[NodeId], at: Moment | None = None) -> dict[NodeId, list[Row]]:
         """What nodes stand on, in the order of the events that said so."""
@@ -270,7 +270,7 @@ class Service:
         at = None if as_of is None else await self.position(project, as_of)
         head = await self.head(project) if at is None else at
         walk = await self._walk(project, _id(root), at, direction, relations, depth, max_nodes, evidence=evidence)
-        maps = {_id(node): self._aged(node) for node in walk["maps"]}
+        maps = {_id(node): self.aged(node) for node in walk["maps"]}
         if at is not None:
             maps = await self.nodes(project, list(maps), at)
         nodes = [maps[k, g] | {"distance": distance} for k, g, distance in walk["nodes"]]
@@ -332,7 +332,7 @@ class Service:
                 first=first + 1,
             )
         )[0]
-        page = _paged([self._aged(node) for node in row["nodes"]], first)
+        page = _paged([self.aged(node) for node in row["nodes"]], first)
         return {"count": row["count"], "items": page.items, "has_next": page.has_next}
 
     async def why_at_risk(self, project: str, key: str) -> list[Row]:
@@ -363,6 +363,19 @@ class Service:
             }
             for chain in chains
         ]
+
+    async def roots_of_risk(
+        self, project: str, ids: Sequence[NodeId], at: Moment | None = None
+    ) -> dict[NodeId, list[NodeId]]:
+        """For nodes at risk, now or at a moment, the retired nodes that put them there, oldest retirement first."""
+        if at is None:
+            graph = await self._risk_graph("risk_graph", project, ids)
+        else:
+            graph = await self._risk_graph("risk_graph_as_of", project, ids, seq=at.seq)
+        return {
+            node_id: [chain[-1] for chain in risk.chains(node_id, graph.verified, graph.retired, graph.dependencies)]
+            for node_id in ids
+        }
 
     async def verify(self, project: str, saved_seq: int | None = None, saved_hash: str | None = None) -> Row:
         """Check a project's journal link by link and its projection against the fold of the journal.
@@ -421,7 +434,8 @@ class Service:
         """Return when requests can be served; as ``Readiness.require``."""
         return await self.readiness.require()
 
-    def _aged(self, node: Row) -> Row:
+    def aged(self, node: Row) -> Row:
+        """A node's map with whether it is stale now."""
         return node | {"stale": _stale(node, self.now())}
 
     def _then(self, node: Row, at: Moment, *, at_risk: bool) -> Row:

@@ -157,6 +157,12 @@ def documents() -> Iterator[Hostile]:
         + "}" * 180
         + ") { pageInfo { hasNextPage } } }",
     )
+    yield document("many searches", "LIMIT", "{ " + many('a#: search(project: "P", text: "x") { tier }', 30) + " }")
+    yield document(
+        "searches in a fragment",
+        "LIMIT",
+        "{ ...F } fragment F on Query { " + many('a#: context(project: "P", goal: "x") { text }', 30) + " }",
+    )
     yield document(
         "pages within pages",
         "LIMIT",

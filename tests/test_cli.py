@@ -120,7 +120,22 @@ SMALL = (
     [
         [],
         ["--help"],
-        *([name, "--help"] for name in ("up", "down", "import", "verify", "rebuild", "stats", "show", "trace")),
+        *(
+            [name, "--help"]
+            for name in (
+                "up",
+                "down",
+                "import",
+                "verify",
+                "rebuild",
+                "stats",
+                "show",
+                "trace",
+                "search",
+                "ask",
+                "sweep",
+            )
+        ),
         ["export", "journal", "--help"],
         ["export", "graphml", "--help"],
         ["export", "prov", "--help"],
@@ -147,6 +162,10 @@ def test_help_loads_nothing_heavy() -> None:
         (["show", "k", "--generation", "0"], "--generation"),
         (["show", "k", "--as-of", "yesterday"], "--as-of"),
         (["show", "k", "--as-of", "2015-01-01T00:00:00"], "--as-of"),
+        (["search"], "TEXT"),
+        (["ask", "x", "--format", "yaml"], "--format"),
+        (["ask", "x", "--valid-at", "then"], "--valid-at"),
+        (["sweep", "--older-than", "soon"], "--older-than"),
         (["verify", "--saved-seq", "3"], "--saved-hash"),
         (["export", "journal"], "--json"),
         (["import", "/nowhere/at/all.jsonl"], "FILE"),
@@ -292,6 +311,46 @@ def test_an_interrupted_import_goes_on_where_it_stopped(
     assert report["repeated"] == stopped.seq
     verdict = json.loads(_run(environment, "verify", "--json").stdout)
     assert (verdict["ok"], verdict["events"]) == (True, count)
+
+
+# --- Search, ask, sweep -------------------------------------------------------------------------------------
+
+
+def test_search_finds_and_says_what_to_doubt(peps: None, whence: Run) -> None:
+    ran = whence("search", "optional interpreter lock", "-p", "peps", "--first", "1", "--json")
+    items = json.loads(ran.stdout)["items"]
+    assert [item["node"]["key"] for item in items] == ["PEP-0703"]
+    said = whence("search", "global interpreter lock", "-p", "peps").stdout
+    assert "PEP-0703  confirmed" in said
+    assert "! stale: not verified since 2023-10-24T00:00:00Z" in said
+    assert "found by: depends_on PEP-0703" in said
+    nothing = whence("search", "zeppelin", "-p", "peps")
+    assert (nothing.returncode, nothing.stdout) == (1, "nothing answers that\n")
+
+
+def test_ask_writes_a_block_that_fits(peps: None, whence: Run) -> None:
+    ran = whence("ask", "package metadata", "-p", "peps", "--budget", "300")
+    assert ran.returncode == 0
+    assert ran.stdout.startswith("<knowledge> ")
+    assert "left out" in ran.stderr
+    told = json.loads(whence("ask", "package metadata", "-p", "peps", "--budget", "300", "--json").stdout)
+    assert told["text"] == ran.stdout
+    assert 0 < told["tokens"] <= told["budget"] == 300
+    xml = whence("ask", "package metadata", "-p", "peps", "--format", "xml", "--as-of", "2015-01-01").stdout
+    assert "PEP-0819" not in xml, "it was not written yet"
+    assert whence("ask", "package metadata", "-p", "peps", "--budget", "3").returncode == 1
+    assert whence("ask", "x", "-p", "nobody").returncode == 1
+
+
+def test_sweep_challenges_and_says_how_many(whence: Run) -> None:
+    line = '{"transition": "proposed", "key": "a", "payload": {"proposition": "x"}, "time": "2020-01-01T00:00:00Z"}'
+    confirmed = '{"transition": "confirmed", "key": "a", "time": "2020-01-02T00:00:00Z"}'
+    assert whence("import", "-", "-p", "old", given=f"{line}\n{confirmed}\n").returncode == 0
+    told = whence("sweep", "--older-than", "P1Y", "-p", "old", "--json")
+    assert json.loads(told.stdout) == {"project": "old", "challenged": 1}
+    assert whence("sweep", "--older-than", "P1Y", "-p", "old").stdout == "0 challenged\n"
+    assert "challenged" in whence("show", "a", "-p", "old").stdout
+    assert whence("sweep", "--older-than", "P0D", "-p", "old").returncode == 2
 
 
 # --- Export, verify, rebuild --------------------------------------------------------------------------------

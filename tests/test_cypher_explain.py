@@ -12,7 +12,7 @@ from typing import Any, LiteralString
 import pytest
 from scenario import Database, Row
 
-from graph import queries
+from graph import queries, words
 from graph.commands import read_command
 from graph.errors import KnowledgeError
 from graph.knowledge import Actor, ActorType
@@ -90,6 +90,8 @@ GIVEN: Row = {
     "depth": 6,
     "ended": True,
     "event_ids": ["event-1", "event-2"],
+    "before": "2026-11-01T00:00:00Z",
+    "edges_max": 50,
     "evidence": True,
     "filters": {
         "states": ["proposed", "confirmed"],
@@ -111,6 +113,7 @@ GIVEN: Row = {
     "lowest": 1,
     "max_nodes": 1000,
     "most": 1000,
+    "now": True,
     "prefix": "n",
     "project": "p",
     "rebuilding": True,
@@ -118,6 +121,7 @@ GIVEN: Row = {
     "rows": [{}, {}],
     "seq": 20,
     "seqs": [1, 2, 3],
+    "shared_max": 20,
     "surplus": ["Retired"],
     "together": [{"project": "p", "key": "c", "least": 1, "most": 9}],
     "types": ["DEPENDS_ON", "DERIVED_FROM", "SUPPORTS"],
@@ -133,6 +137,7 @@ GIVEN: Row = {
         "standing": ["c", "d"],
         "event_ids": ["event-1", "event-2"],
     },
+    "words": words.query(["says"], "p"),
 }
 
 # Reads the heads of projects, of which there are few; and what has no project or no key, which is in no index.
@@ -156,6 +161,7 @@ IN_INDEX_ORDER = frozenset(
         "export_nodes",
         "journal_page",
         "knowledge_page",
+        "unverified_page",
     }
 )
 # A page of each of a few values, which are put in order together.

@@ -72,13 +72,13 @@ def test_the_fields_stand_in_one_order_and_column(name: str) -> None:
 def test_the_kind_is_what_the_clauses_do(name: str) -> None:
     kind, words = queries.load(name).kind, body(name)
     if kind == "schema":
-        assert re.match(r"\s*CREATE (INDEX|CONSTRAINT) \w+ IF NOT EXISTS\n", words)
+        assert re.match(r"\s*CREATE (FULLTEXT INDEX|INDEX|CONSTRAINT) \w+ IF NOT EXISTS\n", words)
     else:
         assert bool(WRITING.search(words)) == (kind == "write")
 
 
 def test_a_schema_file_is_named_after_what_it_makes(name: str) -> None:
-    made = re.search(r"CREATE (?:INDEX|CONSTRAINT) (\w+)", body(name))
+    made = re.search(r"CREATE (?:FULLTEXT INDEX|INDEX|CONSTRAINT) (\w+)", body(name))
     assert (f"schema_{made[1]}" if made else None) == (name if queries.load(name).kind == "schema" else None)
 
 
@@ -96,7 +96,9 @@ def test_every_walk_has_a_literal_ceiling_or_stands_on_a_rule(name: str) -> None
 
 
 def test_nothing_stands_on_ids_of_the_database_or_on_plug_ins(name: str) -> None:
-    assert not re.search(r"\b(elementId|id)\s*\(|\bapoc\.|\bgds\.|\bdb(ms)?\.|\bLOAD\b", body(name))
+    assert not re.search(
+        r"\b(elementId|id)\s*\(|\bapoc\.|\bgds\.|\bdb(ms)?\.(?!index\.fulltext\.)|\bLOAD\b", body(name)
+    )
 
 
 def test_a_type_or_label_that_comes_as_a_value_is_written_by_few_statements(name: str) -> None:
@@ -192,7 +194,7 @@ def test_relationship_types_are_those_of_the_model(name: str) -> None:
 
 
 def properties_used(name: str) -> set[str]:
-    words = re.sub(r"\d\.\.", "", body(name))
+    words = re.sub(r"\d\.\.|\bdb\.index\.fulltext\.queryNodes\b|`fulltext\.analyzer`", "", body(name))
     used = {found for variable, found in PROPERTY.findall(words) if variable not in MAPS}
     return used | {key for found in PATTERN_MAP.findall(words) for key in re.findall(r"(\w+):", found)}
 

@@ -12,9 +12,12 @@ import httpx
 import pytest
 
 from api.app import create_app
+from api.limits import SEARCHES_MAX
 from api.settings import ANONYMOUS, Settings
 from graph import errors, knowledge
+from graph.context import BUDGET_MAX
 from graph.exchange import Terms, import_journal
+from graph.retrieval import WANTED_MAX
 from graph.service import DEPTH_MAX, FIRST_MAX, NODES_MAX, Service
 
 ROOT = Path(__file__).parent.parent
@@ -63,6 +66,9 @@ def test_the_two_commands_stand_in_the_readme() -> None:
         FIRST_MAX,
         DEPTH_MAX,
         NODES_MAX,
+        WANTED_MAX,
+        BUDGET_MAX,
+        SEARCHES_MAX,
     ],
 )
 def test_the_limits_that_it_names_are_the_ones_in_force(bound: int) -> None:

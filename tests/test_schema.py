@@ -29,6 +29,7 @@ evidence_identity               RANGE       Evidence   project, key
 knowledge_identity              RANGE       Knowledge  project, key, generation
 knowledge_kind                  RANGE       Knowledge  project, kind, key, generation
 knowledge_state                 RANGE       Knowledge  project, state, key, generation
+knowledge_words                 FULLTEXT    Knowledge  proposition, key, scope
 """
 
 
@@ -120,6 +121,12 @@ def test_an_index_of_somebody_elses_is_left_alone(database: Database) -> None:
             "DROP INDEX knowledge_kind",
             "DROP INDEX knowledge_kind",
             "CREATE TEXT INDEX knowledge_kind FOR (n:Knowledge) ON (n.kind)",
+        ),
+        (
+            "knowledge_words",
+            "DROP INDEX knowledge_words",
+            "DROP INDEX knowledge_words",
+            "CREATE FULLTEXT INDEX knowledge_words FOR (n:Knowledge) ON EACH [n.proposition, n.key, n.scope]",
         ),
         (
             "event_position",

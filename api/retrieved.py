@@ -1,0 +1,238 @@
+"""Search and context blocks: their output types, and the fields that ask for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import strawberry
+from strawberry import UNSET
+
+from api.fields import DateTime, Info, described, field
+from api.inputs import KnowledgeFilter, filter_of, instant
+from api.loaders import NOW, Tense
+from api.records import Actor
+from api.types import Knowledge
+from graph import context, tokens
+from graph.context import Block, Format
+from graph.errors import ValidationError
+from graph.filters import Filter
+from graph.knowledge import checked_instant, checked_key
+from graph.retrieval import Asked, Item, Retrieval
+from graph.service import Service
+
+RULE = "open.v1"  # whoever reaches the service may ask
+BUDGET = 1_200  # tokens where nobody says
+BLOCK_MEDIA: Mapping[Format, str] = {
+    Format.PROMPT: "text/plain",
+    Format.MARKDOWN: "text/markdown",
+    Format.JSON: "application/json",
+    Format.XML: "application/xml",
+}
+_FIELDS: Mapping[str, type] = {
+    "project": str,
+    "goal": str,
+    "budget": int,
+    "format": str,
+    "asOf": str,
+    "validAt": str,
+    "includeRetired": bool,
+}
+_TYPES: Mapping[type, str] = {str: "text", int: "number", bool: "true or false"}
+
+strawberry.enum(Format, name="ContextFormat", description="How a context block is written.")
+
+
+@described
+class ContextItem:
+    """A node that answers, and how well; comparable within one answer."""
+
+    knowledge: Knowledge
+    score: float
+    tier: str = strawberry.field(description="LEXICAL or SEMANTIC.")
+    tokens: int
+    cautions: list[str] = strawberry.field(description="What to bear in mind, with the keys that it is because of.")
+    via: str | None = strawberry.field(
+        description="The link by which it came in, as a relation or `evidence` and a key; null for a match by itself."
+    )
+
+    @classmethod
+    def of(cls, item: Item, size: int, tense: Tense) -> ContextItem:
+        """The face of a found item that takes so many tokens."""
+        via = None if item.via is None else " ".join(item.via)
+        node = Knowledge.of(item.node, tense)
+        return cls(knowledge=node, score=item.score, tier=item.tier, tokens=size, cautions=list(item.cautions), via=via)
+
+
+@described
+class Omission:
+    """A match that was left out."""
+
+    key: str
+    reason: str
+
+
+@described
+class Authorization:
+    """Why a caller was given an answer."""
+
+    allowed: bool
+    actor: Actor
+    project: str
+    rule: str
+
+
+@described
+class ContextBlock:
+    """What of a project's knowledge serves a goal and fits a budget."""
+
+    block: strawberry.Private[Block]
+    tense: strawberry.Private[Tense]
+    text: str = strawberry.field(description="The block itself, for a prompt: at most `budget` tokens.")
+    tokens: int
+    budget: int
+    omitted: int = strawberry.field(description="Matches that were left out, and why.")
+    tokenizer: str
+    embedder: str | None = strawberry.field(
+        description="The model behind the semantic tier; null where words alone answered."
+    )
+    at_seq: int = strawberry.field(description="The journal position that the answer reflects.")
+    authorization: Authorization
+
+    @field
+    def items(self) -> list[ContextItem]:
+        """What is in the block, in its order."""
+        return [ContextItem.of(item, size, self.tense) for item, size in self.block.items]
+
+    @field
+    def omissions(self) -> list[Omission]:
+        """The first hundred of what was left out."""
+        return [Omission(key=key, reason=reason) for key, reason in self.block.omissions]
+
+
+@described
+class Retrieving:
+    """What is asked by what it is about."""
+
+    @field
+    async def search(
+        self,
+        info: Info,
+        project: str,
+        text: str,
+        first: int | None = 20,
+        filter: KnowledgeFilter | None = UNSET,  # noqa: A002  the contract's name
+        as_of: DateTime | None = UNSET,
+        include_retired: bool | None = False,  # noqa: FBT001, FBT002  the contract's form
+    ) -> list[ContextItem]:
+        """What answers a text, best first; forgotten nodes never, retired ones only where they are asked for."""
+        asked, tense = await question(
+            info.context.service,
+            project,
+            text,
+            filter_of(filter),
+            instant(as_of),
+            include_retired=bool(include_retired),
+        )
+        found = await info.context.retrieval.search(asked, 20 if first is None else first)
+        return [ContextItem.of(item, tokens.count(item.node["proposition"]), tense) for item in found.items]
+
+    @field
+    async def context(
+        self,
+        info: Info,
+        project: str,
+        goal: str,
+        budget: int | None = BUDGET,
+        format: Format | None = Format.PROMPT,  # noqa: A002  the contract's name
+        as_of: DateTime | None = UNSET,
+        valid_at: DateTime | None = UNSET,
+        include_retired: bool | None = False,  # noqa: FBT001, FBT002  the contract's form
+    ) -> ContextBlock:
+        """What serves a goal and fits; `budget` in tokens of the tokenizer that the answer names."""
+        asked, tense = await question(
+            info.context.service,
+            project,
+            goal,
+            Filter(valid_at=instant(valid_at)),
+            instant(as_of),
+            include_retired=bool(include_retired),
+        )
+        room = BUDGET if budget is None else budget
+        block = await context.block(info.context.retrieval, asked, room, format or Format.PROMPT)
+        actor = info.context.actor
+        return ContextBlock(
+            block=block,
+            tense=tense,
+            text=block.text,
+            tokens=block.tokens,
+            budget=room,
+            omitted=block.omitted,
+            tokenizer=tokens.TOKENIZER,
+            embedder=None,
+            at_seq=block.seq,
+            authorization=Authorization(
+                allowed=True,
+                actor=Actor(issuer=actor.issuer, subject=actor.subject, type=actor.type),
+                project=project,
+                rule=RULE,
+            ),
+        )
+
+
+async def asked_block(retrieval: Retrieval, body: bytes) -> tuple[Block, Format]:
+    """The block that a JSON body asks for, by the names of the field ``context``, and how it is written.
+
+    Raises:
+        KnowledgeError: as the field.
+        ValidationError: no JSON object, a name that is none of them, or a value of another type.
+    """
+    try:
+        fields = json.loads(body)
+    except (ValueError, RecursionError):
+        raise ValidationError("the body is no JSON", field="body", allowed="one JSON object") from None
+    if not isinstance(fields, dict):
+        raise ValidationError("the body is no JSON object", field="body", allowed="one JSON object")
+    asked = cast("dict[str, Any]", fields)
+    for name, value in asked.items():
+        if (
+            name not in _FIELDS
+            or not isinstance(value, _FIELDS[name])
+            or isinstance(value, bool) != (_FIELDS[name] is bool)
+        ):
+            allowed = ", ".join(f"{each} ({_TYPES[of]})" for each, of in _FIELDS.items())
+            raise ValidationError(
+                f"{name[:200]} is none of the fields, or of another type", field="body", allowed=allowed
+            )
+    form = asked.get("format", "PROMPT").upper()
+    if form not in Format.__members__:
+        raise ValidationError("there is no such format", field="format", allowed=", ".join(Format))
+    moments = {n: None if n not in asked else checked_instant(asked[n], n) for n in ("asOf", "validAt")}
+    wanted, _ = await question(
+        retrieval.service,
+        asked.get("project", "default"),
+        asked.get("goal", ""),
+        Filter(valid_at=moments["validAt"]),
+        moments["asOf"],
+        include_retired=asked.get("includeRetired", False),
+    )
+    return await context.block(retrieval, wanted, asked.get("budget", BUDGET), Format(form)), Format(form)
+
+
+async def question(
+    service: Service,
+    project: str,
+    text: str,
+    filter_: Filter,
+    as_of: datetime | None,
+    *,
+    include_retired: bool = False,
+) -> tuple[Asked, Tense]:
+    """A question as retrieval takes it, and the tense that its answer is in; what lies ahead is now."""
+    checked_key(project, "project")
+    if as_of is None or as_of >= datetime.now(UTC):
+        return Asked(project, text, filter_, None, include_retired), NOW
+    at = await service.position(project, as_of)
+    return Asked(project, text, filter_, at, include_retired), Tense(moment=at)

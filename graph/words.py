@@ -1,0 +1,87 @@
+"""Texts as the words that lexical retrieval goes by, and the query that finds them in Neo4j's full-text index.
+
+The index's analyzer reduces English words to their stems; the same is done here where two texts are compared. Words
+that any question is made of find everything and tell nothing, so they are left out. A query is put together of letters
+and digits alone: nothing that a caller writes can become an operator, a field or a wildcard.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import cast
+
+from Stemmer import Stemmer  # pyright: ignore[reportUnknownVariableType]  it has no stubs
+
+TERMS_MAX = 64  # words of a query; what else a long goal says adds nothing to what these find
+WORD_CHARS_MAX = 64  # longer ones are no words but data
+_WORD = re.compile(r"[^\W_]+")
+_EMPTY_TEXT = """
+a about above after again all also am an and any are as at be because been before being below between both but by
+can could d did do does doing done down during each few for from further had has have having he her here hers him
+his how i if in into is it its itself just like ll m me might more most much must my no nor not now of off on once
+only or other our ours out over own please re s same shall she should so some such t tell than that the their
+theirs them then there these they this those through to too under until up upon us ve very was we were what when
+where which while who whom whose why will with would yes yet you your yours
+"""
+_EMPTY = frozenset(_EMPTY_TEXT.split())
+_TURNING = frozenset(("cannot", "neither", "never", "no", "nobody", "none", "nor", "not", "nothing", "without"))
+_ending_off = cast("Callable[[str], str]", Stemmer("english").stemWord)  # pyright: ignore[reportUnknownMemberType]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text that say something: lower case, each once, in the order of their first place."""
+    folded = unicodedata.normalize("NFC", text).lower()
+    found = (word[:WORD_CHARS_MAX] for word in _WORD.findall(folded))
+    return list(dict.fromkeys(word for word in found if word not in _EMPTY))
+
+
+def stems(text: str) -> frozenset[str]:
+    """The stems of what ``words`` finds: two texts with the same stems say nearly the same."""
+    return frozenset(map(stem, words(text)))
+
+
+@lru_cache(20_000)
+def stem(word: str) -> str:
+    """A lower-case English word without its ending; another language's words stay much as they are."""
+    return _ending_off(word)
+
+
+def turning(text: str) -> frozenset[str]:
+    """What makes two texts of the same words say different things: their numbers and their negations."""
+    folded = unicodedata.normalize("NFC", text).lower().replace("n\u2019t", " not").replace("n't", " not")
+    return frozenset(word for word in _WORD.findall(folded) if word in _TURNING or not word.isalpha())
+
+
+def likeness(left: frozenset[str], right: frozenset[str]) -> float:
+    """How much two sets of stems have in common: the part of all that is in both (Jaccard), 0 where all are empty."""
+    return len(left & right) / len(left | right) if left or right else 0.0
+
+
+def query(terms: Sequence[str], project: str) -> str:
+    """What the full-text index is asked for: nodes of one project with any of the terms, the project not weighed.
+
+    Args:
+        terms: As ``words`` gives them, one or more; those behind the first 64 are left out.
+        project: Its name.
+    """
+    any_of = " ".join(terms[:TERMS_MAX])
+    return f"+scope:{scope(project)}^0 +(proposition:({any_of}) key:({any_of}))"
+
+
+@lru_cache(1_024)
+def scope(project: str) -> str:
+    """A project in the full-text index: digits, which no analyzer takes apart or shortens, whatever its name is.
+
+    Two projects may share one by chance, in one of 2**64 cases; whoever reads the index compares the name as well.
+    """
+    return str(int.from_bytes(hashlib.sha256(project.encode()).digest()[:8]))
+
+
+def discriminating(terms: Iterable[str], frequent: frozenset[str]) -> list[str]:
+    """The terms whose stems are not frequent in the project; all of them where that would leave none."""
+    asked = list(terms)
+    return [term for term in asked if stem(term) not in frequent] or asked

@@ -1,0 +1,185 @@
+"""The statements of search, one by one: what the index finds, what is around it, and what nobody verified."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import LiteralString
+
+import pytest
+from scenario import Database, Stage
+
+from graph import queries, words
+from graph.store import Store
+
+ALWAYS = 2**53
+HERE, THERE = words.scope("p"), words.scope("q")
+
+
+@pytest.fixture(scope="module")
+def database(open_store: Store, loop: asyncio.Runner) -> Database:
+    return Database(open_store, loop)
+
+
+@pytest.fixture
+def scenario(database: Database) -> Stage:
+    return Stage(database)
+
+
+def asked(*terms: str, **params: object) -> tuple[str, dict[str, object]]:
+    return (
+        "search_words",
+        {"words": words.query(terms, "p"), "seq": ALWAYS, "first": 10} | params,
+    )
+
+
+def claims(database: Database, *rows: tuple[str, str, str, int]) -> None:
+    """Claims as (project, key, proposition, position)."""
+    for project, key, proposition, seq in rows:
+        database.query(
+            "CREATE (:Knowledge {project: $project, key: $key, generation: 1, proposition: $proposition, "
+            "scope: $scope, created_seq: $seq})",
+            project=project,
+            key=key,
+            proposition=proposition,
+            scope=words.scope(project),
+            seq=seq,
+        )
+
+
+def found(database: Database, when: tuple[str, dict[str, object]]) -> list[str | None]:
+
+    rows = database.statement(queries.load(when[0]), {"project": "p"} | when[1])
+    assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
+    return [None if row["node"] is None else row["node"]["key"] for row in rows]
+
+
+def test_words_are_found_by_their_stems_in_claims_and_keys(scenario: Stage, database: Database) -> None:
+    scenario.given("")
+    claims(
+        database,
+        ("p", "a", "The depots close at six", 1),
+        ("p", "closing-time", "Seven, on Fridays", 2),
+        ("p", "c", "Nothing of the kind", 3),
+    )
+    assert sorted(map(str, found(database, asked("closed")))) == ["a", "closing-time"]
+    assert found(database, asked("depot", "close"))[0] == "a"
+    assert found(database, asked("absent")) == []
+
+
+def test_what_holds_more_and_rarer_words_comes_first(scenario: Stage, database: Database) -> None:
+    scenario.given("")
+    claims(database, *(("p", f"n{at}", f"the tram number {at}", at) for at in range(1, 6)), ("p", "b", "tram bell", 7))
+    assert found(database, asked("tram", "bell"))[0] == "b"
+
+
+def test_another_project_is_not_found_whatever_it_is_called(scenario: Stage, database: Database) -> None:
+    scenario.given("")
+    claims(database, ("q", "a", "secret depot", 1), ("p", "b", "public depot", 1))
+    assert found(database, asked("depot")) == ["b"]
+    assert found(database, asked("depot", "scope", THERE)) == ["b"]
+
+
+def test_a_hit_that_shares_the_scope_by_chance_or_came_later_is_null(scenario: Stage, database: Database) -> None:
+    scenario.given("")
+    claims(database, ("p", "b", "depot", 4), ("p", "c", "depot", 9))
+    database.query(
+        "CREATE (:Knowledge {project: 'q', key: 'x', generation: 1, proposition: 'depot', scope: $scope, "
+        "created_seq: 1})",
+        scope=HERE,
+    )
+    assert sorted(map(str, found(database, asked("depot", seq=5)))) == ["None", "None", "b"]
+
+
+def test_so_many_hits_come_as_are_asked_for(scenario: Stage, database: Database) -> None:
+    scenario.given("")
+    claims(database, *(("p", f"n{at}", "tram " * at, at) for at in range(1, 8)))
+    assert [len(found(database, asked("tram", first=first))) for first in (1, 3, 7, 9)] == [1, 3, 7, 7]
+
+
+AROUND: LiteralString = """
+CREATE (a:Knowledge {key: 'a'}), (b:Knowledge {key: 'b'}), (c:Knowledge {key: 'c'}), (d:Knowledge {key: 'd'}),
+  (e:Knowledge {key: 'e'}),
+  (a)-[:DEPENDS_ON]->(b), (c)-[:CONTRADICTS]->(a), (a)-[:SUPPORTS {turns: [1, 4], until: datetime()}]->(d),
+  (a)-[:RELATED_TO {turns: [7]}]->(e),
+  (x:Evidence {key: 'x'}), (a)-[:EVIDENCED_BY]->(x), (d)-[:EVIDENCED_BY {seq: 5}]->(x)
+"""
+
+
+def around(**params: object) -> tuple[str, dict[str, object]]:
+    given = {"ids": [["a", 1]], "seq": ALWAYS, "now": True, "edges_max": 50, "shared_max": 20}
+    return ("search_around", given | params)
+
+
+def tie(via: str, far: str, *, outgoing: bool) -> dict[str, object]:
+    return {"of": ["a", 1], "via": via, "outgoing": outgoing, "far": [far, 1]}
+
+
+def test_around_a_node_are_its_live_edges_and_what_stands_on_the_same(scenario: Stage) -> None:
+    scenario(
+        given=AROUND,
+        when=around(),
+        rows=[
+            tie("contradicts", "c", outgoing=False),
+            tie("depends_on", "b", outgoing=True),
+            tie("evidence", "d", outgoing=False),
+            tie("related_to", "e", outgoing=True),
+        ],
+    )
+
+
+def test_around_a_node_at_a_position_is_what_lived_then(scenario: Stage) -> None:
+    then = around(seq=3, now=False)
+    scenario(
+        given=AROUND,
+        when=then,
+        rows=[
+            tie("contradicts", "c", outgoing=False),
+            tie("depends_on", "b", outgoing=True),
+            tie("supports", "d", outgoing=True),
+        ],
+    )
+
+
+def test_a_hub_gives_so_many_edges_and_all_that_contradicts_it(scenario: Stage, database: Database) -> None:
+    scenario.given(
+        """
+        CREATE (a:Knowledge {key: 'a'}), (r:Knowledge {key: 'rival'}), (r)-[:CONTRADICTS]->(a)
+        WITH a UNWIND range(1, 100) AS i CREATE (a)<-[:DEPENDS_ON]-(:Knowledge {key: 'n' + i})
+        """
+    )
+    rows = database.statement(queries.load("search_around"), {"project": "p"} | around(edges_max=10)[1])
+    assert len(rows) == 11
+    assert [row["far"] for row in rows if row["via"] == "contradicts"] == [["rival", 1]]
+
+
+def test_what_was_proposed_at_positions_is_told_and_nothing_else(scenario: Stage) -> None:
+    scenario(
+        given="""
+        CREATE (:Event {seq: 1, transition: 'proposed', key: 'a', payload: '1'}),
+          (:Event {seq: 2, transition: 'confirmed', key: 'a', payload: '2'}),
+          (:Event {seq: 3, transition: 'corrected', key: 'a', payload: '3'}),
+          (:Event {seq: 3, transition: 'proposed', key: 'z', payload: '9', project: 'q'})
+        """,
+        when=("propositions_at", {"seqs": [1, 2, 3, 99]}),
+        rows=[{"key": "a", "payload": "1"}, {"key": "a", "payload": "3"}],
+    )
+
+
+def test_confirmed_nodes_that_nothing_verified_since_come_in_the_order_of_their_keys(scenario: Stage) -> None:
+    scenario(
+        given="""
+        CREATE (:Knowledge {key: 'old', state: 'confirmed', created_at: datetime('2026-01-01T00:00:00Z')}),
+          (:Knowledge {key: 'new', state: 'confirmed', created_at: datetime('2026-06-01T00:00:00Z')}),
+          (:Knowledge {key: 'verified', state: 'confirmed', created_at: datetime('2026-01-01T00:00:00Z'),
+            verified_at: datetime('2026-06-01T00:00:00Z')}),
+          (:Knowledge {key: 'aged', state: 'confirmed', created_at: datetime('2025-01-01T00:00:00Z'),
+            verified_at: datetime('2026-02-01T00:00:00Z')}),
+          (:Knowledge {key: 'proposed', state: 'proposed', created_at: datetime('2026-01-01T00:00:00Z')}),
+          (:Knowledge {key: 'old', state: 'confirmed', project: 'q', created_at: datetime('2026-01-01T00:00:00Z')})
+        """,
+        when=("unverified_page", {"before": "2026-03-01T00:00:00Z", "key": "", "generation": 0, "first": 9}),
+        rows=[{"key": "aged", "generation": 1}, {"key": "old", "generation": 1}],
+    ).then(
+        ("unverified_page", {"before": "2026-03-01T00:00:00Z", "key": "aged", "generation": 1, "first": 9}),
+        rows=[{"key": "old", "generation": 1}],
+    )

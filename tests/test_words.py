@@ -1,0 +1,70 @@
+"""Words of texts, and the query made of them: letters and digits alone, whatever a caller writes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.words import TERMS_MAX, WORD_CHARS_MAX, discriminating, likeness, query, scope, stems, turning, words
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("What is the status of PEP 703's GIL removal?", ["status", "pep", "703", "gil", "removal"]),
+        ("what is it?", []),
+        ("The depot, the DEPOT", ["depot"]),
+        ("Straße café naïve", ["straße", "café", "naïve"]),
+        ("東京の天気", ["東京の天気"]),
+        ("a_b-c.d", ["b", "c"]),
+        ("", []),
+        ("e\u0301tude étude", ["étude"]),
+    ],
+)
+def test_words_that_say_something_come_once_and_in_order(text: str, found: list[str]) -> None:
+    assert words(text) == found
+
+
+@given(st.text(max_size=300), st.text(min_size=1, max_size=50))
+def test_no_text_becomes_an_operator_or_another_field(text: str, project: str) -> None:
+    terms = words(text)
+    asked = query(terms or ["x"], project)
+    frame = r"\+scope:\d+\^0 \+\(proposition:\(([^()]*)\) key:\(([^()]*)\)\)"
+    found = re.fullmatch(frame, asked)
+    assert found is not None
+    assert all(re.fullmatch(r"[^\W_]+", word) and word == word.lower() for word in found[1].split(" "))
+    assert found[1] == found[2]
+
+
+def test_long_texts_give_few_terms_and_long_words_are_cut() -> None:
+    asked = query(words(" ".join(f"word{at}" for at in range(1_000))), "p")
+    assert asked.count("word") == 2 * TERMS_MAX
+    assert words("x" * 10_000) == ["x" * WORD_CHARS_MAX]
+
+
+def test_a_project_is_digits_and_its_own() -> None:
+    names = ["p", "P", "p ", "the", "p:q", "*", "ü", "x" * 200]
+    scopes = {scope(name) for name in names}
+    assert len(scopes) == len(names)
+    assert all(found.isdigit() and found.isascii() for found in scopes)
+
+
+def test_stems_are_those_of_the_index() -> None:
+    assert stems("Depots closing") == stems("a depot closed")
+    assert likeness(stems("The depot closes early"), stems("Depots close early")) == 1.0
+    assert likeness(stems("depot"), stems("harbour")) == 0.0
+    assert likeness(frozenset(), frozenset()) == 0.0
+
+
+def test_a_number_or_a_negation_turns_what_is_said() -> None:
+    assert turning("closes at 18:00") != turning("closes at 19:00")
+    assert turning("prefers tea") != turning("doesn't prefer tea")
+    assert turning("does not") == turning("doesn\u2019t not")
+
+
+def test_frequent_words_do_not_count_unless_there_are_no_others() -> None:
+    assert discriminating(["packages", "lock"], frozenset({"packag"})) == ["lock"]
+    assert discriminating(["packages"], frozenset({"packag"})) == ["packages"]
