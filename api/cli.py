@@ -321,6 +321,43 @@ def rebuild(*, project: Project = "default", machine: Json = False) -> None:
     screen.answer(folded, lambda: [f"right, as its {folded['events']:,} events make it"])
 
 
+@app.command(epilog="Example: whence embed --project peps")
+def embed(
+    *,
+    project: Annotated[
+        str | None, typer.Option("--project", "-p", metavar="NAME", help="This one alone; else all of them.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Instead of what WHENCE_EMBEDDER names: another of its values.")
+    ] = None,
+    machine: Json = False,
+) -> None:
+    """Have every node embedded, so that search finds it by its meaning; `whence up` does so in the background.
+
+    What has its vector already is left alone, and so are the vectors of other models.
+    """
+    from functools import partial  # noqa: PLC0415
+
+    from api.course import embedding  # noqa: PLC0415
+    from graph.embedding.choice import required  # noqa: PLC0415
+    from graph.embedding.filler import Filler  # noqa: PLC0415
+
+    screen, settings = Screen(machine=machine), _settings()
+    embedder = required(settings.embedder, settings.home / "cache", model)
+
+    async def work(service: Service) -> dict[str, int]:
+        filler, named = Filler(service.store, embedder), [project] if project else await service.projects()
+        with embedding(screen) as told:
+            try:
+                return {name: await filler.fill(name, partial(told, name)) for name in named}
+            finally:
+                await embedder.close()
+
+    made = _ask(screen, settings, work)
+    answer = {"model": embedder.profile.name, "projects": made}
+    screen.answer(answer, lambda: [f"{count:,} nodes embedded in {name}" for name, count in made.items()])
+
+
 @app.command(epilog="Example: whence stats --project peps")
 def stats(*, project: Project = "default", machine: Json = False) -> None:
     """Count what a project holds."""

@@ -1,4 +1,4 @@
-"""How far an import or a rebuild is, for the person who waits for it and for the one who interrupts it."""
+"""How far long work is, for the person who waits for it and for the one who interrupts it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from api.screen import Screen
+from api.screen import Screen, harmless
 
 _PHASES = {
     "trying": "Trying every line",
@@ -82,5 +82,23 @@ def rebuilding(screen: Screen) -> Generator[Callable[[str, int, int | None], Non
             if phase not in known:
                 known[phase] = bars.add_task(_PHASES[phase], total=total)
             bars.update(known[phase], completed=done, total=total, description=f"{_PHASES[phase]} ({done:,})")
+
+        yield told
+
+
+@contextmanager
+def embedding(screen: Screen) -> Generator[Callable[[str, int, int], None]]:
+    """Show bars while projects are embedded: one for each, by positions of its journal.
+
+    Args:
+        screen: Where.
+    """
+    with screen.progress(TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()) as bars:
+        known: dict[str, TaskID] = {}
+
+        def told(project: str, done: int, total: int) -> None:
+            if project not in known:
+                known[project] = bars.add_task(f"Embedding {harmless(project)}", total=total)
+            bars.update(known[project], completed=done, total=total)
 
         yield told

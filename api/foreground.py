@@ -29,6 +29,9 @@ from api.screen import Screen
 from api.settings import Settings
 from graph.embedded import Connection, EmbeddedNeo4j
 from graph.embedded.secret import write_private
+from graph.embedding.choice import chosen
+from graph.embedding.embedder import Embedder
+from graph.embedding.filler import Filler
 from graph.errors import UnavailableError, ValidationError
 from graph.exchange import Terms, import_journal
 from graph.rehearsal import rehearse
@@ -147,10 +150,14 @@ async def _serve(
     screen: Screen,
 ) -> None:
     login = (connection.username, connection.password, connection.database)
-    async with Store.open(connection.uri, *login, connection.require_room) as store:
+    async with (
+        Store.open(connection.uri, *login, connection.require_room) as store,
+        _embedder(settings) as embedder,
+    ):
         if wanted.demo:
             await _demo(settings, store, screen)
-        service = Service(store)
+        filler = None if embedder is None else Filler(store, embedder)
+        service = Service(store) if filler is None else Service(store, grown=filler.wake)
         reached: asyncio.Future[tuple[str, int]] = asyncio.get_running_loop().create_future()
         serving = asyncio.ensure_future(
             serve(
@@ -166,8 +173,26 @@ async def _serve(
             if reached.done() and await _answers(*reached.result(), serving):
                 mine = replace(mine, url=_url(*reached.result()))
                 with _announced(mine, settings, wanted, screen):
-                    async with _beside(rehearse(store)):
+                    async with _beside(_afterwards(store, filler)):
                         await asyncio.shield(serving)
+
+
+@asynccontextmanager
+async def _embedder(settings: Settings) -> AsyncGenerator[Embedder | None]:
+    """The embedder that is wanted, ended at the end; None where words alone are."""
+    embedder = chosen(settings.embedder, settings.home / "cache")
+    try:
+        yield embedder
+    finally:
+        if embedder is not None:
+            await embedder.close()
+
+
+async def _afterwards(store: Store, filler: Filler | None) -> None:
+    """What is done once the service answers, in its idle time."""
+    await rehearse(store)
+    if filler is not None:
+        await filler.run()
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
+from graph.embedding.choice import DEFAULT, Choice
 from graph.errors import ValidationError
 from graph.knowledge import Actor, ActorType
 
@@ -31,6 +32,7 @@ class Settings:
     neo4j_password: str = field(default="", repr=False)
     neo4j_database: str = "neo4j"
     actor: Actor = ANONYMOUS
+    embedder: Choice = DEFAULT
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -40,7 +42,7 @@ class Settings:
             environment: Variables by name; those of this process when None.
 
         Raises:
-            ValidationError: WHENCE_LOG names no level.
+            ValidationError: WHENCE_LOG names no level, or WHENCE_EMBEDDER_DIMENSIONS is no number.
         """
         given = {name: value for name, value in (environment or os.environ).items() if value}
         level = given.get("WHENCE_LOG", "INFO").upper()
@@ -54,9 +56,24 @@ class Settings:
             neo4j_username=given.get("NEO4J_USERNAME", "neo4j"),
             neo4j_password=given.get("NEO4J_PASSWORD", ""),
             neo4j_database=given.get("NEO4J_DATABASE", "neo4j"),
+            embedder=_embedder(given),
         )
 
     @property
     def log_level(self) -> int:
         """The level as the number that ``logging`` uses."""
         return logging.getLevelNamesMapping()[self.log]
+
+
+def _embedder(given: Mapping[str, str]) -> Choice:
+    dimensions = given.get("WHENCE_EMBEDDER_DIMENSIONS", "0")
+    if not dimensions.isascii() or not dimensions.isdecimal():
+        raise ValidationError(
+            "WHENCE_EMBEDDER_DIMENSIONS is no number", field="WHENCE_EMBEDDER_DIMENSIONS", allowed="a whole number"
+        )
+    return Choice(
+        embedder=given.get("WHENCE_EMBEDDER", DEFAULT.embedder),
+        endpoint_model=given.get("WHENCE_EMBEDDER_MODEL", ""),
+        endpoint_dimensions=int(dimensions[:9]),
+        endpoint_key=given.get("WHENCE_EMBEDDER_KEY", ""),
+    )

@@ -7,13 +7,15 @@
 // bounds:  the relationships of the named nodes
 //
 // A node that is stored twice has two rows. Instants stand beside the properties as text, since only text keeps all
-// of their digits.
+// of their digits. A node's own vectors are no part of the journal, and are left out.
 UNWIND $ids AS id
 MATCH (n:Knowledge {project: $project, key: id[0], generation: id[1]})
 RETURN n.key AS key, n.generation AS generation, labels(n) AS labels, properties(n) AS properties,
   [name IN keys(n) WHERE n[name] IS :: ZONED DATETIME | [name, toString(n[name])]] AS instants,
   COLLECT {
     MATCH (n)-[r]->(t)
+    WHERE NOT (type(r) = 'REPRESENTED_BY' AND t:Representation AND size(keys(r)) = 0
+      AND coalesce([t.project, t.key, t.generation] = [$project, n.key, n.generation], false))
     RETURN {
       type: type(r), labels: labels(t), project: t.project, key: t.key, generation: t.generation,
       properties: properties(r),

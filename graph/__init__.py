@@ -28,6 +28,7 @@ The modules, from the inside out:
 - ``audit``       whether a journal and what is stored of its project are whole
 - ``rebuild``     puts right what is not
 - ``exchange``    journals and graphs as files
+- ``embedding``   texts as vectors, and the vectors in the database
 - ``graphml_import``  a graph without its journal, as events that make it
 - ``prov_export`` a project in the terms of W3C PROV
 - ``service``     the use cases that the API and the command offer

@@ -105,6 +105,7 @@ async def _mend(store: Store, audit: Audit, progress: Progress) -> None:
             mended += 1
             progress("mending", mended, None)
     await schema.restore(store.driver, store.database)
+    await store.project_write("repair_representations", project=project)
     await store.hold(project, mending.head)
 
 

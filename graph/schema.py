@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, ClassVar, LiteralString
 
 from neo4j import AsyncDriver
-from neo4j.exceptions import ClientError
+from neo4j.exceptions import ClientError, DriverError, Neo4jError
 from neomodel import (
     ArrayProperty,
     AsyncRelationshipFrom,
@@ -24,6 +24,7 @@ from neomodel import (
     AsyncStructuredRel,
     BooleanProperty,
     DateTimeNeo4jFormatProperty,
+    FloatProperty,
     IntegerProperty,
     StringProperty,
     adb,
@@ -109,6 +110,7 @@ class Knowledge(AsyncStructuredNode):
     lineage: Any = StringProperty()
 
     evidence = AsyncRelationshipTo("Evidence", "EVIDENCED_BY", model=StandsOn)
+    representations = AsyncRelationshipTo("Representation", "REPRESENTED_BY")
     derived_from = AsyncRelationshipTo("Knowledge", "DERIVED_FROM", model=Stated)
     supports = AsyncRelationshipTo("Knowledge", "SUPPORTS", model=Stated)
     contradicts = AsyncRelationshipTo("Knowledge", "CONTRADICTS", model=Stated)
@@ -116,6 +118,29 @@ class Knowledge(AsyncStructuredNode):
     supersedes = AsyncRelationshipTo("Knowledge", "SUPERSEDES", model=Stated)
     related_to = AsyncRelationshipTo("Knowledge", "RELATED_TO", model=Stated)
     events = AsyncRelationshipFrom("Event", "ABOUT")
+
+
+class Representation(AsyncStructuredNode):
+    """A node's text as a vector of one model, whose own label, in the place of ``Model``, it carries."""
+
+    __optional_labels__: ClassVar = ["Model"]
+
+    project: Any = StringProperty(required=True)
+    key: Any = StringProperty(required=True)
+    generation: Any = IntegerProperty(required=True)
+    model: Any = StringProperty(required=True)
+    model_name: Any = StringProperty()
+    model_sha256: Any = StringProperty()
+    text_sha256: Any = StringProperty()
+    vector: Any = ArrayProperty(FloatProperty())
+
+
+class Filling(AsyncStructuredNode):
+    """Up to which position of a project's journal a model has vectors of all nodes."""
+
+    project: Any = StringProperty(required=True)
+    model: Any = StringProperty(required=True)
+    seq: Any = IntegerProperty()
 
 
 class Event(AsyncStructuredNode):
@@ -146,7 +171,7 @@ class Event(AsyncStructuredNode):
     causes = AsyncRelationshipTo("Event", "CAUSED_BY")
 
 
-MODELS = (Project, Knowledge, Evidence, Event)
+MODELS = (Project, Knowledge, Evidence, Representation, Filling, Event)
 _DECLARED_BY_NEOMODEL = "constraint_unique_Project_name"
 _STATEMENT = re.compile(r"FOR \(\w+:(\w+)\) (?:REQUIRE|ON|ON EACH) [(\[]([^)\]]*)[)\]]( IS UNIQUE)?")
 _ANALYZER = re.compile(r"`fulltext.analyzer`: '([\w-]+)'")
@@ -200,6 +225,27 @@ async def install(driver: AsyncDriver, database: str) -> None:
             f"the database lacks {', '.join(sorted(still))}",
             allowed="a database in which nothing else has these names or properties, or one of its own",
         )
+
+
+async def install_vectors(driver: AsyncDriver, database: str, model: str, dimensions: int) -> None:
+    """Create the vector index of a model where it is missing, and return once it can be asked.
+
+    Args:
+        driver: To the server.
+        database: Where.
+        model: The label of the model's vectors, which names the index too.
+        dimensions: Of its vectors.
+
+    Raises:
+        UnavailableError: the database cannot be had, or refuses the index.
+    """
+    statement = queries.load("representation_index").labelled(model)
+    try:
+        await driver.execute_query(statement.text, {"index": model, "dimensions": dimensions}, database_=database)
+        await driver.execute_query("CALL db.awaitIndex($name, 300)", {"name": model}, database_=database)
+    except (Neo4jError, DriverError) as error:
+        _LOG.warning("the vector index %s cannot be had: %s", model, error)
+        raise UnavailableError("the index of the vectors cannot be had", allowed="the same request later") from error
 
 
 async def restore(driver: AsyncDriver, database: str) -> None:

@@ -57,13 +57,20 @@ class Service:
     Args:
         store: Where they are.
         clock: The present, for recorded times and for what is stale.
+        grown: Told the name of each project whose journal has grown by what was taken here.
     """
 
-    def __init__(self, store: Store, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        grown: Callable[[str], None] = lambda _project: None,
+    ) -> None:
         self.store = store
         self.readiness = Readiness(store.driver, store.database, store.require_room)
         self.now = clock
         self._appends = GroupCommit(store, clock)
+        self._grown = grown
 
     async def run(self, command: Command) -> Taken:
         """Take one command; raises KnowledgeError: its refusal, or why it was not taken, or may not have been."""
@@ -74,7 +81,10 @@ class Service:
 
     async def run_many(self, commands: Sequence[Command]) -> list[Taken | KnowledgeError]:
         """Take commands in their order, in one transaction; each is answered or refused by itself."""
-        return await self._appends.append(commands)
+        answers = await self._appends.append(commands)
+        for project in {answer.project for answer in answers if isinstance(answer, Taken) and answer.applied}:
+            self._grown(project)
+        return answers
 
     async def projects(self) -> list[str]:
         """The names of all projects, sorted."""

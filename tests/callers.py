@@ -60,6 +60,7 @@ class ApiProcess:
         } | {
             "WHENCE_HOME": str(home),
             "WHENCE_LOG": "WARNING",
+            "WHENCE_EMBEDDER": "none",
             "NEO4J_URI": neo4j.uri,
             "NEO4J_USERNAME": neo4j.username,
             "NEO4J_PASSWORD": neo4j.password,

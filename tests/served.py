@@ -67,6 +67,7 @@ def served(neo4j: Connection, home: Path, *flags: str) -> Generator[Served]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("NEO4J_", "WHENCE_"))}
     environment = clean | {
         "WHENCE_HOME": str(home),
+        "WHENCE_EMBEDDER": "none",
         "NEO4J_URI": neo4j.uri,
         "NEO4J_USERNAME": neo4j.username,
         "NEO4J_PASSWORD": neo4j.password,

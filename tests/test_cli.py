@@ -51,7 +51,9 @@ def environment(neo4j: Connection, tmp_path: Path) -> dict[str, str]:
 
 def _clean() -> dict[str, str]:
     ours = ("NEO4J_", "WHENCE_", "COLUMNS", "FORCE_COLOR", "NO_COLOR")
-    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)} | {
+        "WHENCE_EMBEDDER": "none"  # the model is asked by tests of its own
+    }
 
 
 @pytest.fixture
@@ -128,6 +130,7 @@ SMALL = (
                 "import",
                 "verify",
                 "rebuild",
+                "embed",
                 "stats",
                 "show",
                 "trace",

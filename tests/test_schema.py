@@ -18,7 +18,9 @@ constraint_unique_Project_name  UNIQUENESS  Project    name
 event_identity                  UNIQUENESS  Event      project, event_id
 event_position                  UNIQUENESS  Event      project, seq
 evidence_identity               UNIQUENESS  Evidence   project, key
+filling_identity                UNIQUENESS  Filling    project, model
 knowledge_identity              UNIQUENESS  Knowledge  project, key, generation
+representation_identity         UNIQUENESS  Representation  project, model, key, generation
 """
 INDEXES = """
 constraint_unique_Project_name  RANGE       Project    name
@@ -26,10 +28,12 @@ event_identity                  RANGE       Event      project, event_id
 event_position                  RANGE       Event      project, seq
 event_recorded                  RANGE       Event      project, recorded_at, seq
 evidence_identity               RANGE       Evidence   project, key
+filling_identity                RANGE       Filling    project, model
 knowledge_identity              RANGE       Knowledge  project, key, generation
 knowledge_kind                  RANGE       Knowledge  project, kind, key, generation
 knowledge_state                 RANGE       Knowledge  project, state, key, generation
 knowledge_words                 FULLTEXT    Knowledge  proposition, key, scope
+representation_identity         RANGE       Representation  project, model, key, generation
 """
 
 
@@ -48,7 +52,8 @@ def constraints(database: Database) -> list[list[str]]:
 
 def indexes(database: Database) -> list[list[str]]:
     rows = database.query(
-        "SHOW INDEXES YIELD name, type, state, labelsOrTypes, properties WHERE type <> 'LOOKUP' "
+        "SHOW INDEXES YIELD name, type, state, labelsOrTypes, properties "
+        "WHERE NOT type IN ['LOOKUP', 'VECTOR'] "
         "RETURN name, type, state, labelsOrTypes AS labels, properties ORDER BY name"
     )
     assert {row["state"] for row in rows} == {"ONLINE"}

@@ -27,7 +27,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from graph.embedded.jars import Jar, is_right
+from graph.embedded.jars import Jar, Need, is_right
 from graph.embedded.maven import Repository
 from graph.errors import UnavailableError
 
@@ -51,6 +51,7 @@ def download(
     cache: Path,
     arrived: Callable[[Jar], None],
     repository: Repository,
+    need: Need,
     console: Console | None = None,
 ) -> None:
     """Fetch jars into the cache. The caller holds the cache's lock.
@@ -60,6 +61,7 @@ def download(
         cache: Where each goes, under its path in the repository.
         arrived: Told of each jar that lies in the cache, in this thread.
         repository: Where from.
+        need: What they are wanted for.
         console: Where the progress bar goes; stderr by default, and nothing when that is no terminal.
 
     Raises:
@@ -75,14 +77,16 @@ def download(
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal)
     with bar, _variables(repository.environment), ThreadPoolExecutor(PARALLEL) as pool:
-        task = bar.add_task("Fetching Neo4j (once)", total=size)
+        task = bar.add_task(f"Fetching {need.name} (once)", total=size)
 
         def advance(count: int) -> None:
             if stop.is_set():
                 raise _InterruptedError
             bar.advance(task, count)
 
-        waiting = {pool.submit(_transfer, jar, incoming, cache, repository, advance, stop): jar for jar in missing}
+        waiting = {
+            pool.submit(_transfer, jar, incoming, cache, repository, need, advance, stop): jar for jar in missing
+        }
         try:
             for each in as_completed(waiting):
                 each.result()
@@ -99,6 +103,7 @@ def _transfer(
     incoming: Path,
     cache: Path,
     repository: Repository,
+    need: Need,
     advance: Callable[[int], None],
     stop: threading.Event,
 ) -> None:
@@ -117,9 +122,9 @@ def _transfer(
         arrived.replace(target)
         return
     raise UnavailableError(
-        f"cannot fetch {jar.path.rpartition('/')[2]} for the embedded Neo4j: {_cause(failure)}",
+        f"cannot fetch {jar.path.rpartition('/')[2]} for {need.name}: {_cause(failure)}",
         allowed="a way to a Maven repository (a mirror in ~/.m2/settings.xml and the usual proxy and certificate "
-        "variables are honoured), or NEO4J_URI naming a Neo4j that runs already; a retry goes on where this stopped",
+        f"variables are honoured), or {need.otherwise}; a retry goes on where this stopped",
     ) from failure
 
 

@@ -52,6 +52,22 @@ class Jar:
         return ".".join(group), artifact, version, classifier
 
 
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What jars are wanted for, in the words of messages.
+
+    Attributes:
+        name: Of what needs them.
+        otherwise: How to do without them.
+    """
+
+    name: str
+    otherwise: str
+
+
+NEO4J = Need("the embedded Neo4j", "NEO4J_URI naming a Neo4j that runs already")
+
+
 def read_lock(text: str) -> tuple[Jar, ...]:
     """The jars of a lock, in its order; a line is `sha256 size path`."""
     rows = [line.split() for line in text.splitlines() if line.strip()]
@@ -83,7 +99,12 @@ def classpath(cache: Path, *, console: Console | None = None) -> tuple[Path, ...
 
 
 def fetch(
-    jars: Sequence[Jar], cache: Path, *, repository: Repository | None = None, console: Console | None = None
+    jars: Sequence[Jar],
+    cache: Path,
+    *,
+    repository: Repository | None = None,
+    console: Console | None = None,
+    need: Need = NEO4J,
 ) -> tuple[Path, ...]:
     """Have these jars in the cache, right to the last bit.
 
@@ -95,6 +116,7 @@ def fetch(
         cache: Folder of the jars; made if missing.
         repository: Where from; as the user's own settings say by default.
         console: Where the progress bar goes; stderr by default, and nothing when that is no terminal.
+        need: What they are wanted for.
 
     Returns:
         Their paths, in the order of `jars`.
@@ -109,21 +131,21 @@ def fetch(
         if not lock.take(wait_seconds=OTHER_FETCH_SECONDS_MAX):
             raise UnavailableError(f"another process has been fetching into {cache} for too long", allowed="a retry")
         try:
-            _fill(jars, cache, repository or read_repository(), console)
+            _fill(jars, cache, repository or read_repository(), console, need)
         finally:
             lock.release()
     return tuple(cache / jar.path for jar in jars)
 
 
-def _fill(jars: Sequence[Jar], cache: Path, repository: Repository, console: Console | None) -> None:
+def _fill(jars: Sequence[Jar], cache: Path, repository: Repository, console: Console | None, need: Need) -> None:
     checked = _Checked(cache)  # read again: another process may have filled the cache while we waited for the lock
     try:
         missing = [jar for jar in jars if not checked.check(jar) and not _adopt(jar, cache, checked, repository)]
         if missing:
-            _refuse_without_room(missing, cache)
+            _refuse_without_room(missing, cache, need)
             from graph.embedded.download import download  # noqa: PLC0415  a third of a second at every command
 
-            download(missing, cache, checked.add, repository, console)
+            download(missing, cache, checked.add, repository, need, console)
     finally:
         checked.write()
 
@@ -199,11 +221,11 @@ def _adopt(jar: Jar, cache: Path, checked: _Checked, repository: Repository) -> 
     return False
 
 
-def _refuse_without_room(missing: Sequence[Jar], cache: Path) -> None:
+def _refuse_without_room(missing: Sequence[Jar], cache: Path, need: Need) -> None:
     wanted, free = sum(jar.size for jar in missing) + ROOM_BYTES_SPARE, shutil.disk_usage(cache).free
     if free < wanted:
         raise UnavailableError(
-            f"{cache} has {free / 1e6:.0f} MB free, and the embedded Neo4j needs {wanted / 1e6:.0f} MB there",
+            f"{cache} has {free / 1e6:.0f} MB free, and {need.name} needs {wanted / 1e6:.0f} MB there",
             field="WHENCE_HOME",
             allowed="more room, or WHENCE_HOME on another disk",
         )

@@ -1,0 +1,9 @@
+// representation_index: the vector index of one model, whose label takes the place of Model.
+//
+// kind:    schema
+// params:  index: str, dimensions: int
+// returns: none
+// bounds:  one index
+CREATE VECTOR INDEX $index IF NOT EXISTS
+FOR (r:Model) ON (r.vector)
+OPTIONS {indexConfig: {`vector.dimensions`: $dimensions, `vector.similarity_function`: 'cosine'}}
