@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 from typing import Any, LiteralString
 
 import pytest
+from hashed import HashEmbedder
 from ledger import HUMAN
 
 from graph import audit, schema
 from graph.commands import read_command
+from graph.embedding.filler import Filler
 from graph.errors import KnowledgeError, UnavailableError, ValidationError
 from graph.fold import FOLD_EVENTS
 from graph.service import Filter, Service
@@ -137,6 +139,17 @@ DAMAGES: dict[str, tuple[LiteralString, str]] = {
     "an edge leads to an event": (
         "MATCH (a:Knowledge {project: 'P', key: 'mid'}), (e:Event {project: 'P', seq: 1}) CREATE (a)-[:ABOUT]->(e)",
         "'mid' ABOUT leads to what is no knowledge of the project (Event)",
+    ),
+    "a vector hangs on another node": (
+        """
+        MATCH (a:Knowledge {project: 'P', key: 'mid'}), (r:Representation {project: 'P', key: 'top'})
+        CREATE (a)-[:REPRESENTED_BY]->(r)
+        """,
+        "'mid' REPRESENTED_BY leads to what is no knowledge of the project",
+    ),
+    "a vector is tied by another type": (
+        "MATCH (a:Knowledge {project: 'P', key: 'mid'})-[:REPRESENTED_BY]->(r) CREATE (a)-[:LIKES]->(r)",
+        "'mid' LIKES leads to what is no knowledge of the project",
     ),
     "evidence was changed": (
         "MATCH (e:Evidence {project: 'P', key: 'e1'}) SET e.source = 'x'",
@@ -306,6 +319,7 @@ def whole(service: Service, loop: asyncio.Runner) -> Iterator[Service]:
     lines = [*((line, "P", f"p-{at}") for at, line in enumerate(JOURNAL, 1)), (JOURNAL[0], "Q", "q-1")]
     taken = loop.run(service.run_many([command(line | {"event_id": i}, project) for line, project, i in lines]))
     assert [answer for answer in taken if isinstance(answer, KnowledgeError)] == []
+    assert [embedded(service, loop, project) for project in "PQ"] == [4, 1]
     yield service
     loop.run(schema.restore(service.store.driver, service.store.database))
 
@@ -316,6 +330,11 @@ def command(line: Row, project: str = "P") -> Any:
 
 def damage(service: Service, loop: asyncio.Runner, statement: LiteralString, **params: object) -> None:
     loop.run(service.store.driver.execute_query(statement, params, database_=service.store.database))
+
+
+def embedded(service: Service, loop: asyncio.Runner, project: str = "P") -> int:
+    """Have every node embedded; how many were not."""
+    return loop.run(Filler(service.store, HashEmbedder()).fill(project))
 
 
 def verified(service: Service, loop: asyncio.Runner, *saved: Any) -> Row:
@@ -355,6 +374,7 @@ def test_damage_to_the_graph_is_named_and_put_right(name: str, whole: Service, l
     assert loop.run(whole.rebuild("P")) == TAIL
     damage(whole, loop, "MATCH (n:Person) DETACH DELETE n")
     assert verified(whole, loop)["differences"] == []
+    embedded(whole, loop)
     assert everything(whole, loop) == before
 
 
@@ -480,6 +500,7 @@ def test_what_is_stored_twice_is_named_and_made_one_again(whole: Service, loop: 
     assert "the evidence 'e2' is there 2 times" in said
     loop.run(whole.rebuild("P"))
     assert verified(whole, loop)["ok"]
+    embedded(whole, loop)
     assert everything(whole, loop) == before
 
 

@@ -75,6 +75,13 @@ CROWD: tuple[LiteralString, ...] = (
     MATCH (t:Knowledge {project: 'p', key: 'n' + (i - 5), generation: 1})
     CREATE (n)-[:DEPENDS_ON {turns: [100 + i]}]->(t)
     """,
+    """
+    MATCH (n:Knowledge {project: 'p'})
+    WHERE n.key STARTS WITH 'n'
+    CREATE (n)-[:REPRESENTED_BY]->(:Representation:Model {project: 'p', model: 'Model', key: n.key, generation: 1,
+      model_name: 'm', model_sha256: 'a', text_sha256: 'b', vector: [1.0, 0.0]})
+    """,
+    "CREATE (:Filling {project: 'p', model: 'Model', seq: 20})",
     "MATCH (p:Project {name: 'p'}) SET p.rebuilding = false",
 )
 SETTLED: tuple[LiteralString, ...] = (
@@ -87,12 +94,15 @@ GIVEN: Row = {
     "after": 3,
     "after_generation": 1,
     "after_key": "b",
+    "asked": 100,
     "depth": 6,
+    "dimensions": 2,
     "ended": True,
     "event_ids": ["event-1", "event-2"],
     "before": "2026-11-01T00:00:00Z",
     "edges_max": 50,
     "evidence": True,
+    "exact_max": 5000,
     "filters": {
         "states": ["proposed", "confirmed"],
         "kinds": ["claim", "observation"],
@@ -106,12 +116,17 @@ GIVEN: Row = {
     "generation": 1,
     "hash": "0" * 64,
     "ids": [["c", 1], ["d", 1]],
+    "index": "Model",
     "instant": "2026-11-01T00:00:00Z",
     "highest": 1,
     "key": "c",
     "keys": ["c", "d"],
+    "limit": 10,
     "lowest": 1,
     "max_nodes": 1000,
+    "model": "Model",
+    "model_hash": "a",
+    "model_name": "m",
     "most": 1000,
     "now": True,
     "prefix": "n",
@@ -128,6 +143,7 @@ GIVEN: Row = {
     "until": 20,
     "upstream": True,
     "downstream": True,
+    "vector": [1.0, 0.0],
     "wanted": {
         "keys": ["c", "d"],
         "generations": [["g", 1], ["g", 2]],
@@ -138,10 +154,13 @@ GIVEN: Row = {
         "event_ids": ["event-1", "event-2"],
     },
     "words": words.query(["says"], "p"),
+    "wider": 10000,
 }
 
 # Reads the heads of projects, of which there are few; and what has no project or no key, which is in no index.
-UNINDEXED = frozenset({"project_list", "projects_rebuilding", "audit_census", "repair_nameless_drop"})
+UNINDEXED = frozenset(
+    {"project_list", "projects_rebuilding", "audit_census", "repair_nameless_drop", "representations_due"}
+)
 # Where the answer or the work is a whole project's, as the bounds say, or where any of a project's will do.
 WHOLE = frozenset(
     {

@@ -36,11 +36,15 @@ class Filler:
         store: Where.
         embedder: The model.
         poll_seconds: How often all projects are looked at.
+
+    Attributes:
+        embedder: The model.
+        representations: Its vectors.
     """
 
     def __init__(self, store: Store, embedder: Embedder, *, poll_seconds: float = POLL_SECONDS) -> None:
-        self._embedder = embedder
-        self._representations = Representations(store, embedder.profile)
+        self.embedder = embedder
+        self.representations = Representations(store, embedder.profile)
         self._poll_seconds = poll_seconds
         self._woken = asyncio.Event()
         self._changed: set[str] = set()
@@ -56,7 +60,7 @@ class Filler:
         rest, everywhere = 0.0, True
         while True:
             try:
-                await (self._fill_due() if everywhere else self._fill_changed())
+                await (self.fill_due() if everywhere else self._fill_changed())
             except Exception as error:  # noqa: BLE001  whatever it is, it must not end the filling for good
                 if not rest:
                     ours = isinstance(error, KnowledgeError)
@@ -84,14 +88,28 @@ class Filler:
             UnavailableError: the embedder or the database cannot be had; what was made before stays.
         """
         await self._install()
-        filled = await self._representations.filled(project)
+        filled = await self.representations.filled(project)
         if filled is None:
             raise NotFoundError(f"there is no project {project!r}", field="project", allowed="a known project")
         return await self._fill(Filled(project, 0, filled.head), progress)
 
+    async def fill_due(self) -> None:
+        """Have all nodes represented that came behind what was filled before, in every project.
+
+        Raises:
+            UnavailableError: the embedder or the database cannot be had; what was made before stays.
+        """
+        await self._install()
+        self._forget()
+        page = await self.representations.due()
+        while page:
+            for filled in page:
+                await self._fill(filled)
+            page = await self.representations.due(page[-1].project)
+
     async def _install(self) -> None:
         if not self._installed:
-            await self._representations.install()
+            await self.representations.install()
             self._installed = True
 
     async def _awaited(self) -> bool:
@@ -104,18 +122,9 @@ class Filler:
         await asyncio.sleep(GATHER_SECONDS)
         return True
 
-    async def _fill_due(self) -> None:
-        await self._install()
-        self._forget()
-        page = await self._representations.due()
-        while page:
-            for filled in page:
-                await self._fill(filled)
-            page = await self._representations.due(page[-1].project)
-
     async def _fill_changed(self) -> None:
         for project in self._forget():
-            filled = await self._representations.filled(project)
+            filled = await self.representations.filled(project)
             if filled is not None:
                 await self._fill(filled)
 
@@ -127,11 +136,11 @@ class Filler:
     async def _fill(self, filled: Filled, progress: Callable[[int, int], None] = unwatched) -> int:
         made, after = 0, filled.seq
         while True:
-            until, wanted = await self._representations.wanted(filled.project, after, PAGE)
+            until, wanted = await self.representations.wanted(filled.project, after, PAGE)
             if until is None:
                 return made
             found = await self._vectors(wanted)
-            made += await self._representations.put(filled.project, after, until, found, seconds=BATCH_SECONDS)
+            made += await self.representations.put(filled.project, after, until, found, seconds=BATCH_SECONDS)
             after = until
             progress(after, max(after, filled.head))
 
@@ -141,7 +150,7 @@ class Filler:
         for at in range(0, len(wanted), TEXTS):
             some = wanted[at : at + TEXTS]
             try:
-                vectors = await self._embedder.passages([node.text for node in some], TEXTS_SECONDS)
+                vectors = await self.embedder.passages([node.text for node in some], TEXTS_SECONDS)
                 found += zip(some, vectors, strict=True)
             except ValidationError as refusal:
                 if len(some) == 1:

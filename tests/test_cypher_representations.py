@@ -1,0 +1,264 @@
+"""What the statements about vectors answer and leave behind, on graphs just large enough to show it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterator
+from typing import LiteralString
+
+import pytest
+from neo4j.exceptions import ClientError
+from scenario import Database, Row, Stage, in_any_order
+
+from graph import queries, schema
+from graph.errors import InternalError
+from graph.store import Store
+
+MODEL = "Model_scenario_1"
+OTHER = "Model_scenario_2"
+MODELS = {MODEL: 2, OTHER: 3}
+
+
+@pytest.fixture(scope="module")
+def database(open_store: Store, loop: asyncio.Runner) -> Iterator[Database]:
+    """The server, with the vector indexes of two models of other dimensions."""
+    for model, dimensions in MODELS.items():
+        loop.run(schema.install_vectors(open_store.driver, open_store.database, model, dimensions))
+    yield Database(open_store, loop)
+    for model in MODELS:
+        loop.run(open_store.driver.execute_query("DROP INDEX $name", {"name": model}, database_=open_store.database))
+
+
+@pytest.fixture
+def scenario(database: Database) -> Stage:
+    return Stage(database)
+
+
+def test_an_index_is_made_once_and_named_as_its_label(database: Database) -> None:
+    database.query(queries.load("representation_index").labelled(MODEL).text, index=MODEL, dimensions=2)
+    found = database.query(
+        "SHOW INDEXES YIELD name, type, state, labelsOrTypes, properties, options "
+        "WHERE name STARTS WITH 'Model_scenario' RETURN name, type, state, labelsOrTypes AS labels, properties, "
+        "options.indexConfig['vector.dimensions'] AS dimensions ORDER BY name"
+    )
+    assert found == [
+        {
+            "name": model, "type": "VECTOR", "state": "ONLINE", "labels": [model], "properties": ["vector"],
+            "dimensions": dimensions,
+        }
+        for model, dimensions in MODELS.items()
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "label", ["Model", "Knowledge", "Model_a) DETACH DELETE (r", "Model_`", "Model_é", "", "Model_"]
+)
+def test_a_label_that_is_no_models_makes_no_statement(label: str) -> None:
+    with pytest.raises(InternalError):
+        queries.load("representation_index").labelled(label)
+
+
+def test_projects_are_due_whose_journal_goes_on_behind_what_is_filled(scenario: Stage) -> None:
+    given: LiteralString = """
+    CREATE (:Project {name: 'a', seq: 3}), (:Project {name: 'b', seq: 3}), (:Project {name: 'c', seq: 3}),
+      (:Project {name: 'd', seq: 0}), (:Filling {project: 'b', model: 'Model_scenario_1', seq: 3}),
+      (:Filling {project: 'c', model: 'Model_scenario_1', seq: 2}),
+      (:Filling {project: 'a', model: 'Model_scenario_2', seq: 3})
+    """
+    due = [{"project": "a", "filled": 0, "head": 3}, {"project": "c", "filled": 2, "head": 3}]
+    for after, first, rows in (("", 9, due), ("", 1, due[:1]), ("a", 9, due[1:]), ("c", 9, [])):
+        asked: Row = {"model": MODEL, "after": after, "first": first}
+        scenario(given=given, when=("representations_due", asked), rows=rows)
+    for project, rows in (("c", due[1:]), ("a", due[:1]), ("none", [])):
+        asked = {"project": project, "model": MODEL}
+        scenario(given=given, when=("representations_filled", asked), rows=rows)
+
+
+def test_what_a_page_of_the_journal_is_about_is_told_with_what_its_vectors_were_made_of(scenario: Stage) -> None:
+    given: LiteralString = """
+    CREATE (a:Knowledge {key: 'a', proposition: 'A'}), (b:Knowledge {key: 'b', proposition: 'B'}),
+      (c:Knowledge {key: 'c', proposition: 'C'}), (x:Knowledge {project: 'q', key: 'a', proposition: 'X'}),
+      (:Event {seq: 1, event_id: '1'})-[:ABOUT]->(a), (:Event {seq: 2, event_id: '2'})-[:ABOUT]->(a),
+      (:Event {seq: 3, event_id: '3'})-[:ABOUT]->(b), (:Event {seq: 4, event_id: '4'})-[:ABOUT]->(c),
+      (:Event {project: 'q', seq: 1, event_id: '1'})-[:ABOUT]->(x),
+      (a)-[:REPRESENTED_BY]->(:Representation {model: 'Model_scenario_1', text_sha256: 'of A'}),
+      (b)-[:REPRESENTED_BY]->(:Representation {model: 'Model_scenario_2', text_sha256: 'of B'})
+    """
+    first = {"key": "a", "generation": 1, "proposition": "A", "text_sha256": "of A"}
+    second = {"key": "b", "generation": 1, "proposition": "B", "text_sha256": None}
+    third = {"key": "c", "generation": 1, "proposition": "C", "text_sha256": None}
+    for after, until, nodes in (
+        (0, 3, [first, second]),
+        (1, 4, [first, second, third]),
+        (3, 4, [third]),
+        (4, None, []),
+    ):
+        scenario(
+            given=given,
+            when=("representations_wanted", {"model": MODEL, "after": after, "first": 3}),
+            rows=[{"until": until, "nodes": in_any_order(*nodes)}],
+        )
+
+
+ROW: Row = {"key": "a", "generation": 1, "text_sha256": "of A", "vector": [0.6, 0.8]}
+PUT: Row = {"model": MODEL, "model_name": "one", "model_hash": "ab", "after": 0, "until": 5, "rows": [ROW]}
+
+
+def test_vectors_are_written_with_the_position_and_a_repeat_changes_nothing(
+    scenario: Stage, database: Database
+) -> None:
+    given: LiteralString = "CREATE (:Knowledge {key: 'a'}), (:Knowledge {project: 'q', key: 'a'})"
+    scenario(
+        given=given,
+        when=("representations_put", PUT | {"rows": [ROW, ROW | {"key": "gone"}]}),
+        rows=[{"written": 1}],
+        effects={"+nodes": 2, "+relationships": 1, "+labels": 3, "+properties": 11},
+    ).again(effects={}, rows=[{"written": 1}])
+    found = database.query(
+        "MATCH (n:Knowledge)-->(r:Representation) RETURN n.project AS p, labels(r) AS l, r {.*} AS r"
+    )
+    assert found[0]["p"] == "p"
+    assert set(found[0]["l"]) == {"Representation", MODEL}
+    assert found[0]["r"].pop("vector") == pytest.approx([0.6, 0.8])
+    assert found[0]["r"] == {
+        "project": "p", "key": "a", "generation": 1, "model": MODEL, "model_name": "one", "model_sha256": "ab",
+        "text_sha256": "of A",
+    }  # fmt: skip
+
+
+def test_another_text_changes_the_vector_and_another_model_adds_one(scenario: Stage) -> None:
+    scenario(
+        given="CREATE (:Knowledge {key: 'a'})",
+        when=("representations_put", PUT),
+        rows=[{"written": 1}],
+        effects={"+nodes": 2, "+relationships": 1, "+labels": 3, "+properties": 11},
+    ).then(
+        ("representations_put", PUT | {"rows": [ROW | {"text_sha256": "of B", "vector": [1.0, 0.0]}]}),
+        rows=[{"written": 1}],
+        effects={"+properties": 2, "-properties": 2},
+    ).then(
+        ("representations_put", PUT | {"model": OTHER, "rows": [ROW | {"vector": [1.0, 0.0, 0.0]}]}),
+        rows=[{"written": 1}],
+        effects={"+nodes": 2, "+relationships": 1, "+labels": 3, "+properties": 11},
+    )
+
+
+def test_a_position_moves_only_from_where_the_page_began(scenario: Stage) -> None:
+    given: LiteralString = "CREATE (:Filling {project: 'p', model: 'Model_scenario_1', seq: 3})"
+    for after, effects in ((3, {"+properties": 1, "-properties": 1}), (0, {}), (4, {})):
+        scenario(
+            given=given,
+            when=("representations_put", PUT | {"after": after, "rows": []}),
+            rows=[{"written": 0}],
+            effects=effects,
+        )
+
+
+# Five nodes of p around the first axis, and ten of q that lie nearer to it.
+AROUND: LiteralString = """
+UNWIND range(1, 5) AS i
+CREATE (:Knowledge {project: 'p', key: 'p' + i, generation: 1})-[:REPRESENTED_BY]->(:Representation:Model_scenario_1
+  {project: 'p', model: 'Model_scenario_1', key: 'p' + i, generation: 1, vector: [cos(i * 0.2), sin(i * 0.2)]})
+WITH count(*) AS five
+UNWIND range(1, 10) AS i
+CREATE (:Knowledge {project: 'q', key: 'q' + i, generation: 1})-[:REPRESENTED_BY]->(:Representation:Model_scenario_1
+  {project: 'q', model: 'Model_scenario_1', key: 'q' + i, generation: 1, vector: [cos(i * 0.01), sin(i * 0.01)]})
+"""
+
+
+def nearest(vector: list[float], **rest: object) -> Row:
+    return {"model": MODEL, "vector": vector, "exact_max": 100, "asked": 5, "wider": 100, "limit": 3} | rest
+
+
+def keys(*names: str) -> list[Row]:
+    return [{"key": name, "generation": 1} for name in names]
+
+
+@pytest.mark.parametrize(
+    ("params", "found", "stored", "complete"),
+    [
+        ({}, "p1 p2 p3", 5, True),
+        ({"limit": 9}, "p1 p2 p3 p4 p5", 5, True),
+        ({"exact_max": 5}, "p1 p2 p3", 5, True),
+        ({"exact_max": 4}, "p1 p2 p3", 5, True),  # by the index, which is asked for more since q crowds p out
+        ({"exact_max": 4, "asked": 15}, "p1 p2 p3", 5, True),
+        ({"exact_max": 4, "wider": 12}, "p1 p2", 5, False),
+        ({"exact_max": 4, "wider": 6}, "", 5, False),
+    ],
+)
+def test_the_nearest_of_a_project_are_found_and_what_is_missing_is_said(
+    params: Row, found: str, stored: int, *, complete: bool, scenario: Stage
+) -> None:
+    scenario(
+        given=AROUND,
+        when=("representations_nearest", nearest([1.0, 0.0], **params)),
+        rows=[{"nearest": keys(*found.split()), "stored": stored, "complete": complete}],
+    )
+
+
+def test_a_scan_and_the_index_tell_the_same_cosines(scenario: Stage, database: Database) -> None:
+    scenario.given(AROUND)
+    query = queries.load("representations_nearest")
+    told = [
+        database.statement(query, {"project": "p"} | nearest([0.8, 0.6], limit=5, exact_max=exact))[0]["nearest"]
+        for exact in (100, 1)
+    ]
+    assert told[0] == told[1]
+    angles = [0.2 * at - math.atan2(0.6, 0.8) for at in (3, 4, 2, 5, 1)]
+    assert [each["cosine"] for each in told[0]] == pytest.approx([math.cos(angle) for angle in angles], abs=1e-5)
+
+
+def test_equals_stand_in_the_order_of_their_keys_and_generations(scenario: Stage) -> None:
+    given: LiteralString = """
+    UNWIND [['b', 1], ['a', 2], ['a', 1]] AS id
+    CREATE (:Knowledge {project: 'p', key: id[0], generation: id[1]})-[:REPRESENTED_BY]->(:Representation
+      {project: 'p', model: 'Model_scenario_1', key: id[0], generation: id[1], vector: [0.6, 0.8]})
+    """
+    rows = [{"key": "a", "generation": 1}, {"key": "a", "generation": 2}, {"key": "b", "generation": 1}]
+    scenario(
+        given=given,
+        when=("representations_nearest", nearest([0.6, 0.8])),
+        rows=[{"nearest": rows, "stored": 3, "complete": True}],
+    )
+
+
+def test_a_vector_that_no_node_has_is_no_answer(scenario: Stage) -> None:
+    scenario(
+        given="""
+        CREATE (:Representation {project: 'p', model: 'Model_scenario_1', key: 'a', generation: 1, vector: [1.0, 0.0]})
+        """,
+        when=("representations_nearest", nearest([1.0, 0.0])),
+        rows=[{"nearest": [], "stored": 1, "complete": True}],
+    )
+
+
+def test_an_index_is_not_asked_where_a_project_is_small(scenario: Stage) -> None:
+    rows = [{"nearest": [], "stored": 0, "complete": True}]
+    scenario(given="", when=("representations_nearest", nearest([1.0, 0.0], model="Model_without_index")), rows=rows)
+    given: LiteralString = """
+    CREATE (:Representation {project: 'p', model: 'Model_without_index', key: 'a', generation: 1, vector: [1.0, 0.0]})
+    """
+    with pytest.raises(ClientError):
+        scenario(
+            given=given,
+            when=("representations_nearest", nearest([1.0, 0.0], model="Model_without_index", exact_max=0)),
+            rows=rows,
+        )
+
+
+def test_what_belongs_to_no_node_goes_and_all_is_looked_at_again(scenario: Stage) -> None:
+    scenario(
+        given="""
+        CREATE (:Knowledge {key: 'a'})-[:REPRESENTED_BY]->
+            (:Representation {project: 'p', model: 'Model_scenario_1', key: 'a', generation: 1}),
+          (:Representation {project: 'p', model: 'Model_scenario_1', key: 'b', generation: 1}),
+          (:Representation {project: 'q', model: 'Model_scenario_1', key: 'b', generation: 1}),
+          (:Filling {project: 'p', model: 'Model_scenario_1', seq: 3}),
+          (:Filling {project: 'p', model: 'Model_scenario_2', seq: 3}),
+          (:Filling {project: 'q', model: 'Model_scenario_1', seq: 3})
+        """,
+        when=("repair_representations", {}),
+        rows=[{"dropped": 1}],
+        effects={"-nodes": 3, "-labels": 3, "-properties": 10},
+    ).again(effects={}, rows=[{"dropped": 0}])

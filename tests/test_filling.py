@@ -1,0 +1,294 @@
+"""Vectors of all nodes, whatever comes in between: the filler beside a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, LiteralString
+
+import pytest
+from hashed import REFUSED, HashEmbedder
+from ledger import HUMAN
+
+from graph.commands import read_command
+from graph.embedding import filler as filling
+from graph.embedding.filler import Filler
+from graph.embedding.representations import Representations
+from graph.errors import KnowledgeError, NotFoundError, UnavailableError
+from graph.service import Service
+from graph.store import Store
+
+SECONDS = 20.0
+Row = dict[str, Any]
+
+
+def proposed(key: str, text: str) -> Row:
+    return {"transition": "proposed", "key": key, "payload": {"proposition": text}}
+
+
+async def taken(service: Service, *lines: Row, project: str = "p") -> None:
+    answers = await service.run_many([read_command(line, actor=HUMAN, project=project) for line in lines])
+    assert [answer for answer in answers if isinstance(answer, KnowledgeError)] == []
+
+
+async def asked(store: Store, statement: LiteralString) -> list[Row]:
+    return [row.data() for row in (await store.driver.execute_query(statement, database_=store.database)).records]
+
+
+async def represented(store: Store, model: str | None = None) -> dict[str, int]:
+    """How many nodes of each project have a vector."""
+    rows = await asked(store, "MATCH (n:Knowledge)-[:REPRESENTED_BY]->(r) RETURN n.project AS p, r.model AS m")
+    found: dict[str, int] = {}
+    for row in rows:
+        if model in (None, row["m"]):
+            found[row["p"]] = found.get(row["p"], 0) + 1
+    return found
+
+
+async def until(done: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not await done():  # noqa: ASYNC110  the database has no events for it
+            await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def running(filler: Filler) -> AsyncGenerator[None]:
+    task = asyncio.create_task(filler.run())
+    try:
+        yield
+        assert not task.done()
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def test_what_is_there_and_what_comes_is_embedded_behind_the_append(store: Store, loop: asyncio.Runner) -> None:
+    async def play() -> None:
+        embedder = HashEmbedder()
+        filler = Filler(store, embedder)
+        service = Service(store, grown=filler.wake)
+        await taken(service, proposed("a", "one"), proposed("b", "two"))
+        await taken(service, proposed("a", "other"), project="q")
+        async with running(filler):
+            await until(lambda: is_represented(store, {"p": 2, "q": 1}))
+            await taken(
+                service, {"transition": "corrected", "key": "a", "reason": "r", "payload": {"proposition": "x"}}
+            )
+            await until(lambda: is_represented(store, {"p": 3, "q": 1}))
+            await taken(service, {"transition": "invalidated", "key": "b", "reason": "r"})
+            await until(lambda: is_filled(filler, "p"))
+        assert embedder.embedded == 4
+        assert (await service.verify("p"))["ok"]
+
+    loop.run(play())
+
+
+async def is_represented(store: Store, wanted: dict[str, int]) -> bool:
+    return await represented(store) == wanted
+
+
+async def is_filled(filler: Filler, project: str) -> bool:
+    found = await filler.representations.filled(project)
+    return found is not None and found.seq == found.head
+
+
+def test_only_what_is_new_is_read_again(store: Store, loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        embedder, pages = HashEmbedder(), list[tuple[int, int]]()
+        filler = Filler(store, embedder)
+        service = Service(store)
+        await taken(service, *(proposed(f"k{at}", f"claim {at}") for at in range(300)))
+        assert await filler.fill("p") == 300
+        wanted = filler.representations.wanted
+
+        async def watched(project: str, after: int, first: int) -> Any:
+            pages.append((after, first))
+            return await wanted(project, after, first)
+
+        monkeypatch.setattr(filler.representations, "wanted", watched)
+        await taken(service, proposed("new", "a new one"), {"transition": "used", "key": "k1"})
+        filler.wake("p")
+        async with running(filler):
+            await until(lambda: is_filled(filler, "p"))
+        assert [after for after, _ in pages] == [300, 302]
+        assert embedder.embedded == 301
+
+    loop.run(play())
+
+
+def test_another_process_that_appends_is_seen_without_a_call(store: Store, loop: asyncio.Runner) -> None:
+    async def play() -> None:
+        filler = Filler(store, HashEmbedder(), poll_seconds=0.1)
+        async with running(filler):
+            await taken(Service(store), proposed("a", "one"))
+            await until(lambda: is_represented(store, {"p": 1}))
+
+    loop.run(play())
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_crash_between_the_embedding_and_the_writing_heals(
+    at: int, store: Store, loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "PAGE", 4)
+
+    async def play() -> None:
+        filler, written = Filler(store, HashEmbedder()), 0
+        await taken(Service(store), *(proposed(f"k{number}", f"claim {number}") for number in range(10)))
+        put = filler.representations.put
+
+        async def dying(*given: Any, **named: Any) -> int:
+            nonlocal written
+            written += 1
+            if written == at:
+                raise KeyboardInterrupt
+            return await put(*given, **named)
+
+        monkeypatch.setattr(filler.representations, "put", dying)
+        with pytest.raises(KeyboardInterrupt):
+            await filler.fill_due()
+        assert (await represented(store)).get("p", 0) == 4 * (at - 1)
+        embedder = HashEmbedder()
+        await Filler(store, embedder).fill_due()
+        assert await represented(store) == {"p": 10}
+        assert embedder.embedded == 10 - 4 * (at - 1)
+        assert (await Service(store).verify("p"))["ok"]
+
+    loop.run(play())
+
+
+def test_an_embedder_that_is_away_is_told_once_and_what_came_meanwhile_is_embedded(
+    store: Store, loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(filling, "REST_SECONDS", (0.02, 0.05))
+
+    async def play() -> None:
+        embedder = HashEmbedder()
+        embedder.away = True
+        filler = Filler(store, embedder)
+        service = Service(store, grown=filler.wake)
+        async with running(filler):
+            await taken(service, proposed("a", "one"))
+            await asyncio.sleep(0.5)
+            await taken(service, proposed("b", "two"))
+            assert await represented(store) == {}
+            embedder.away = False
+            await until(lambda: is_represented(store, {"p": 2}))
+
+    with caplog.at_level(logging.INFO, "whence.embedding"):
+        loop.run(play())
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+
+
+def test_an_embedder_that_is_too_slow_is_refused_within_the_deadline(
+    store: Store, loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "TEXTS_SECONDS", 0.1)
+
+    async def play() -> float:
+        embedder = HashEmbedder()
+        embedder.pause = 5
+        await taken(Service(store), proposed("a", "one"))
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(UnavailableError):
+            await Filler(store, embedder).fill("p")
+        return asyncio.get_running_loop().time() - began
+
+    assert loop.run(play()) < 4
+
+
+def test_a_text_that_the_model_refuses_keeps_no_other_from_its_vector(store: Store, loop: asyncio.Runner) -> None:
+    async def play() -> None:
+        texts = ["one", REFUSED, "three", "four"]
+        await taken(Service(store), *(proposed(f"k{at}", text) for at, text in enumerate(texts)))
+        assert await Filler(store, HashEmbedder()).fill("p") == 3
+
+    loop.run(play())
+
+
+def test_two_models_of_other_dimensions_stand_beside_each_other(store: Store, loop: asyncio.Runner) -> None:
+    async def play() -> None:
+        one, two = HashEmbedder("one", 16), HashEmbedder("two", 24)
+        service = Service(store)
+        await taken(service, proposed("tea", "anna drinks tea"), proposed("tabs", "parsers reject tabs"))
+        assert [await Filler(store, each).fill("p") for each in (one, two, one)] == [2, 2, 0]
+        for embedder in (one, two):
+            found = await Representations(store, embedder.profile).nearest(
+                "p", await embedder.query("tabs", SECONDS), 2
+            )
+            assert [near.key for near in found.items] == ["tabs", "tea"]
+            assert found.complete
+        assert [await represented(store, each.profile.model) for each in (one, two)] == [{"p": 2}, {"p": 2}]
+        assert (await service.verify("p"))["ok"]
+
+    loop.run(play())
+
+
+def test_a_text_that_was_changed_behind_our_back_is_embedded_anew_after_the_rebuild(
+    store: Store, loop: asyncio.Runner
+) -> None:
+    async def play() -> None:
+        embedder, service = HashEmbedder(), Service(store)
+        await taken(service, proposed("a", "one"), proposed("b", "two"))
+        filler = Filler(store, embedder)
+        await filler.fill("p")
+        await asked(store, "MATCH (n:Knowledge {key: 'a'}) SET n.proposition = 'forged'")
+        assert await filler.fill("p") == 1
+        await asked(store, "MATCH (n:Knowledge {key: 'b'}) DETACH DELETE n")
+        await service.rebuild("p")
+        assert (await asked(store, "MATCH (r:Representation) RETURN count(r) AS n"))[0]["n"] == 1
+        await filler.fill_due()
+        assert await represented(store) == {"p": 2}
+        found = await filler.representations.nearest("p", embedder.vector("one"), 1)
+        assert found.items[0].key == "a"
+        assert found.items[0].cosine == pytest.approx(1, abs=1e-6)
+        assert await asked(store, "MATCH (r:Representation) WHERE NOT (r)<--() RETURN r") == []
+
+    loop.run(play())
+
+
+def test_two_fillers_at_once_write_each_vector_once(store: Store, loop: asyncio.Runner) -> None:
+    async def play() -> None:
+        await taken(Service(store), *(proposed(f"k{at}", f"claim {at}") for at in range(200)))
+        both = [Filler(store, HashEmbedder()) for _ in range(2)]
+        await asyncio.gather(*(each.fill_due() for each in both))
+        assert await represented(store) == {"p": 200}
+        assert (await asked(store, "MATCH (r:Representation) RETURN count(r) AS n"))[0]["n"] == 200
+
+    loop.run(play())
+
+
+def test_appends_go_on_while_a_project_is_filled(store: Store, loop: asyncio.Runner) -> None:
+    async def play() -> None:
+        embedder = HashEmbedder()
+        embedder.pause = 0.05
+        filler = Filler(store, embedder)
+        service = Service(store, grown=filler.wake)
+        await taken(service, *(proposed(f"k{at}", f"claim {at}") for at in range(200)))
+        async with running(filler):
+            for at in range(20):
+                await taken(service, proposed(f"later{at}", f"later {at}"))
+            await until(lambda: is_represented(store, {"p": 220}))
+        assert embedder.embedded == 220
+
+    loop.run(play())
+
+
+def test_no_other_projects_text_is_near(store: Store, loop: asyncio.Runner) -> None:
+    async def play() -> None:
+        embedder, service = HashEmbedder(), Service(store)
+        for project in ("p", "q"):
+            await taken(service, proposed(f"in-{project}", "the very same text"), project=project)
+            await Filler(store, embedder).fill(project)
+        found = await Representations(store, embedder.profile).nearest("p", embedder.vector("the very same text"), 9)
+        assert [near.key for near in found.items] == ["in-p"]
+
+    loop.run(play())
+
+
+def test_a_project_that_is_not_there_is_told(store: Store, loop: asyncio.Runner) -> None:
+    with pytest.raises(NotFoundError):
+        loop.run(Filler(store, HashEmbedder()).fill("none"))
