@@ -60,14 +60,14 @@ class Served:
 
 
 @contextmanager
-def served(neo4j: Connection, home: Path, *flags: str) -> Generator[Served]:
+def served(neo4j: Connection, home: Path, *flags: str, embedder: str = "none") -> Generator[Served]:
     """Run the service on a server until the context is left."""
     ready = home / "ready.json"
     home.mkdir(parents=True, exist_ok=True)
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("NEO4J_", "WHENCE_"))}
     environment = clean | {
         "WHENCE_HOME": str(home),
-        "WHENCE_EMBEDDER": "none",
+        "WHENCE_EMBEDDER": embedder,
         "NEO4J_URI": neo4j.uri,
         "NEO4J_USERNAME": neo4j.username,
         "NEO4J_PASSWORD": neo4j.password,

@@ -50,7 +50,8 @@ def main(argument: str) -> int:
     _send(out, READY, b"")
     while True:
         texts = asked.get()
-        _send(out, VECTORS, model.vectors(texts).astype("<f4").tobytes())
+        batches = (texts[at : at + model.batch_size] for at in range(0, len(texts), model.batch_size))
+        _send(out, VECTORS, b"".join(model.vectors(batch).astype("<f4").tobytes() for batch in batches))
 
 
 def _loaded(given: Mapping[str, Any]) -> Any:

@@ -16,8 +16,10 @@ from graph.embedding.representations import Filled, Representations, Wanted
 from graph.errors import KnowledgeError, NotFoundError, ValidationError
 from graph.store import BATCH_SECONDS, Store
 
-PAGE = 128  # events read, and vectors written, at a time: some megabytes, and two or three seconds of a small model
-TEXTS = 16  # embedded at a time
+# Events read, and vectors written, at a time: some megabytes, and five seconds of a small model. What is written in
+# small pieces the index has to merge: a quarter of it costs the database twice as much a vector.
+PAGE = 512
+TEXTS = 32  # embedded at a time
 TEXTS_SECONDS = 120.0  # for so many of the longest, on a busy machine
 GATHER_SECONDS = 0.25  # appends of so long share a page
 POLL_SECONDS = 30.0  # other processes append too, and wake nobody here

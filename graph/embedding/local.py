@@ -1,7 +1,7 @@
 """An embedder whose model runs in a process of its own, begun when it is first needed and ended when it is idle.
 
-Texts go to it a batch of the profile at a time, and what is asked for goes before what is stored: a question waits for
-one batch at most, however many passages stand in line.
+Texts go to it a few at a time, and what is asked for goes before what is stored: a question waits for those few at
+most, however many passages stand in line.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from graph.errors import UnavailableError
 
 IDLE_SECONDS = 600.0  # it takes a quarter of a gigabyte, and a second to begin again
 START_SECONDS_MAX = 900.0  # the first start fetches the model
-BATCH_SECONDS_MAX = 120.0  # a batch of long texts on a busy machine; a child that takes longer hangs
+TOGETHER = 4  # texts in a message, or a whole batch of the profile: by one the messages cost a twentieth of the time
+ANSWER_SECONDS_MAX = 120.0  # long texts on a busy machine; a child that takes longer hangs
 END_SECONDS_MAX = 5.0
 REST_SECONDS = (1.0, 60.0)  # after a start that failed, doubled each time: whoever asks meanwhile is told at once
-WAITING_MAX = 1_024  # batches in line
+WAITING_MAX = 1_024  # messages in line
 _URGENT, _LATER = 0, 1
 _LOG = logging.getLogger("whence.embedder")
 
@@ -95,12 +96,12 @@ class LocalEmbedder:
 
     async def _asked(self, texts: Sequence[str], seconds: float, urgency: int) -> list[Vector]:
         loop = asyncio.get_running_loop()
-        batches = _batches(texts, self._profile.batch_size)
+        parts = _parts(texts, max(TOGETHER, self._profile.batch_size))
         if loop.time() < self._rests_until:
             raise UnavailableError(self._refusal.message, field=self._refusal.field, allowed=self._refusal.allowed)
-        if self._line.qsize() + len(batches) > WAITING_MAX:
+        if self._line.qsize() + len(parts) > WAITING_MAX:
             raise away("too much waits for it")
-        requests = [_Request(urgency, next(self._arrivals), batch, loop.create_future()) for batch in batches]
+        requests = [_Request(urgency, next(self._arrivals), part, loop.create_future()) for part in parts]
         for request in requests:
             self._line.put_nowait(request)
         if self._working is None or self._working.done():
@@ -117,7 +118,7 @@ class LocalEmbedder:
         finally:
             for request in requests:
                 if not request.answer.cancel() and not request.answer.cancelled():
-                    request.answer.exception()  # of the batches behind a failed one nobody else will ask
+                    request.answer.exception()  # of the parts behind a failed one nobody else will ask
 
     async def _work(self) -> None:
         """Have requests answered until there have been none for long."""
@@ -154,7 +155,7 @@ class LocalEmbedder:
         for _ in range(2):
             child = await self._begun()
             try:
-                async with asyncio.timeout(BATCH_SECONDS_MAX):
+                async with asyncio.timeout(ANSWER_SECONDS_MAX):
                     return await self._exchange(child, texts)
             except TimeoutError:
                 _LOG.warning("the embedder's process %d did not answer and is ended", child.pid)
@@ -238,7 +239,7 @@ async def _message(child: Process) -> tuple[bytes, bytes]:
     return kind, await child.stdout.readexactly(size)
 
 
-def _batches(texts: Sequence[str], size: int) -> list[Sequence[str]]:
+def _parts(texts: Sequence[str], size: int) -> list[Sequence[str]]:
     return [texts[at : at + size] for at in range(0, len(texts), size)]
 
 

@@ -25,6 +25,9 @@ class Model:
         profile: How it is used.
         files: Where it lies.
 
+    Attributes:
+        batch_size: Texts of one run.
+
     Raises:
         UnavailableError: the files are not what the profile says.
     """
@@ -35,6 +38,7 @@ class Model:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = _WARNINGS
         onnxruntime.disable_telemetry_events()
+        self.batch_size = profile.batch_size
         self._profile = profile
         try:
             self._words = WordPiece.read(files.vocabulary)
