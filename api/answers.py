@@ -176,20 +176,22 @@ async def asked(
     return Asked(project, text, Filter(valid_at=valid_at), at, include_retired)
 
 
-async def found(service: Service, question: Asked, first: int) -> Row:
-    """What answers a question: items (node, score, tier, via, cautions), best first, and what was left out."""
-    answer = await Retrieval(service).search(question, first)
-    return {"items": [_plain_item(item) for item in answer.items], **_left_out(answer.omitted, answer.omissions)}
+async def found(retrieval: Retrieval, question: Asked, first: int) -> Row:
+    """What answers a question: items (node, score, tier, via, cautions), best first, what was left out, embedder."""
+    answer = await retrieval.search(question, first)
+    left_out = _left_out(answer.omitted, answer.omissions)
+    return {"items": [_plain_item(item) for item in answer.items], **left_out, "embedder": answer.embedder}
 
 
-async def block(service: Service, question: Asked, budget: int, form: str) -> Row:
+async def block(retrieval: Retrieval, question: Asked, budget: int, form: str) -> Row:
     """A context block: text, tokens, budget, tokenizer, items (each with its tokens), what was left out, at_seq."""
-    made = await context.block(Retrieval(service), question, budget, context.Format(form.upper()))
+    made = await context.block(retrieval, question, budget, context.Format(form.upper()))
     return {
         "text": made.text,
         "tokens": made.tokens,
         "budget": budget,
         "tokenizer": tokens.TOKENIZER,
+        "embedder": made.embedder,
         "items": [_plain_item(item) | {"tokens": size} for item, size in made.items],
         **_left_out(made.omitted, made.omissions),
         "at_seq": made.seq,

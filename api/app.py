@@ -52,6 +52,7 @@ from api.settings import Settings
 from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, encoded, prefers_graphql
 from graph import received
 from graph.compiled import CompiledReads
+from graph.embedding.semantic import Semantic
 from graph.errors import (
     KnowledgeError,
     NotFoundError,
@@ -275,6 +276,7 @@ class _Routes:
             "whence-included": str(len(block.items)),
             "whence-omitted": str(block.omitted),
             "whence-at-seq": str(block.seq),
+            **({} if block.embedder is None else {"whence-embedder": quote(block.embedder)}),
             "cache-control": "no-store",
         }
         return Response(block.text or None, 200 if block.text else 204, headers, BLOCK_MEDIA[form])
@@ -400,15 +402,18 @@ async def _failed(_request: Request, error: Exception) -> Response:
     return _refusal(facts_of(error))
 
 
-def create_app(service: Service, settings: Settings, schema: ServedSchema | None = None) -> ASGIApp:
+def create_app(
+    service: Service, settings: Settings, schema: ServedSchema | None = None, semantic: Semantic | None = None
+) -> ASGIApp:
     """Join the service and the schema to an ASGI application; nothing is opened, so nothing needs closing.
 
     Args:
         service: Answers the requests; its owner closes it.
         settings: Who acts when a caller does not say.
         schema: The GraphQL schema; the public one, with plans, unless given.
+        semantic: Finds by meaning; without it words alone do.
     """
-    plans, reads, retrieval = Plans(), CompiledReads(service), Retrieval(service)
+    plans, reads, retrieval = Plans(), CompiledReads(service), Retrieval(service, semantic)
     routes = _Routes(service, retrieval)
     endpoint = GraphQLEndpoint(schema or build_schema(plans), service, reads, retrieval, settings)
     framework = Starlette(
@@ -451,6 +456,7 @@ async def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 0,
+    semantic: Semantic | None = None,
     ready: Callable[[str, int], None] = lambda _host, _port: None,
 ) -> None:
     """Answer requests until SIGINT or SIGTERM, or until this task is cancelled; then finish those under way.
@@ -462,6 +468,7 @@ async def serve(
         settings: Who acts when a caller does not say.
         host: The address to listen on.
         port: The port; 0 takes a free one.
+        semantic: Finds by meaning; without it words alone do.
         ready: Told the address and the real port once connections are accepted.
 
     Raises:
@@ -473,7 +480,7 @@ async def serve(
     except OSError as error:
         raise UnavailableError(f"{host}:{port} cannot be listened on", field="port", allowed="a free port") from error
     config = uvicorn.Config(
-        create_app(service, settings),
+        create_app(service, settings, semantic=semantic),
         http=BoundedConnection,
         ws="none",
         lifespan="off",

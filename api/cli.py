@@ -440,15 +440,16 @@ def search(
     machine: Json = False,
 ) -> int:
     """Find the nodes that answer a text, best first, with what there is to doubt about each."""
-    from api import answers, report  # noqa: PLC0415
+    from api import answers, embedders, report  # noqa: PLC0415
 
-    screen, instant = Screen(machine=machine), _instant(as_of)
+    screen, settings, instant = Screen(machine=machine), _settings(), _instant(as_of)
 
     async def work(service: Service) -> answers.Row:
         asked = await answers.asked(service, project, text, instant, None, include_retired=include_retired)
-        return await answers.found(service, asked, first)
+        async with embedders.retrieving(settings, service) as retrieval:
+            return await answers.found(retrieval, asked, first)
 
-    answer = _ask(screen, _settings(), work)
+    answer = _ask(screen, settings, work)
     screen.answer(answer, lambda: report.found(answer))
     return 0 if answer["items"] else 1
 
@@ -470,15 +471,17 @@ def ask(
     machine: Json = False,
 ) -> int:
     """Write a context block for an agent: what serves a goal and fits a budget."""
-    from api import answers  # noqa: PLC0415
+    from api import answers, embedders  # noqa: PLC0415
 
-    screen, instant, world = Screen(machine=machine), _instant(as_of), _instant(valid_at, "--valid-at")
+    screen, settings = Screen(machine=machine), _settings()
+    instant, world = _instant(as_of), _instant(valid_at, "--valid-at")
 
     async def work(service: Service) -> answers.Row:
         asked = await answers.asked(service, project, goal, instant, world, include_retired=include_retired)
-        return await answers.block(service, asked, budget, form.value)
+        async with embedders.retrieving(settings, service) as retrieval:
+            return await answers.block(retrieval, asked, budget, form.value)
 
-    answer = _ask(screen, _settings(), work)
+    answer = _ask(screen, settings, work)
     if machine:
         screen.document(answer)
     else:

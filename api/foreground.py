@@ -19,7 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from api import presence
+from api import embedders, presence
 from api.app import serve
 from api.connect import named
 from api.course import watched
@@ -29,9 +29,8 @@ from api.screen import Screen
 from api.settings import Settings
 from graph.embedded import Connection, EmbeddedNeo4j
 from graph.embedded.secret import write_private
-from graph.embedding.choice import chosen
-from graph.embedding.embedder import Embedder
 from graph.embedding.filler import Filler
+from graph.embedding.semantic import Semantic
 from graph.errors import UnavailableError, ValidationError
 from graph.exchange import Terms, import_journal
 from graph.rehearsal import rehearse
@@ -152,7 +151,7 @@ async def _serve(
     login = (connection.username, connection.password, connection.database)
     async with (
         Store.open(connection.uri, *login, connection.require_room) as store,
-        _embedder(settings) as embedder,
+        embedders.opened(settings) as embedder,
     ):
         if wanted.demo:
             await _demo(settings, store, screen)
@@ -165,6 +164,7 @@ async def _serve(
                 settings,
                 host=wanted.host,
                 port=wanted.port,
+                semantic=None if filler is None else Semantic(filler.embedder, filler.representations),
                 ready=lambda host, port: reached.set_result((host, port)),
             )
         )
@@ -175,17 +175,6 @@ async def _serve(
                 with _announced(mine, settings, wanted, screen):
                     async with _beside(_afterwards(store, filler)):
                         await asyncio.shield(serving)
-
-
-@asynccontextmanager
-async def _embedder(settings: Settings) -> AsyncGenerator[Embedder | None]:
-    """The embedder that is wanted, ended at the end; None where words alone are."""
-    embedder = chosen(settings.embedder, settings.home / "cache")
-    try:
-        yield embedder
-    finally:
-        if embedder is not None:
-            await embedder.close()
 
 
 async def _afterwards(store: Store, filler: Filler | None) -> None:

@@ -171,7 +171,7 @@ class Retrieving:
             budget=room,
             omitted=block.omitted,
             tokenizer=tokens.TOKENIZER,
-            embedder=None,
+            embedder=block.embedder,
             at_seq=block.seq,
             authorization=Authorization(
                 allowed=True,

@@ -31,7 +31,7 @@ from graph.store import Store
 WORDS = [line.strip() for line in str(__doc__).split() if line.isalpha()]
 TEXT_WORDS = 30
 BATCH = 500
-WARM = 400  # nodes that the server plans its statements with
+WARM = 2_000  # nodes until the server has planned and compiled what it does with them
 ACTOR = Actor("bench", "embedding", ActorType.SERVICE)
 
 

@@ -1,20 +1,23 @@
 """Search: what of a project answers a question, best first, with what to doubt about each and what was left out.
 
-One question goes to the database five times at most, whatever the project's size: for its head, for the index's hits,
-for what those are linked to, for the nodes that came in by a link, and for the reasons to doubt what is offered. Words
+One question goes to the database a few times, whatever the project's size: for its head, for what words and meaning
+find, both at once, for what that is linked to, for the nodes that came in so, and for the reasons to doubt. Words
 that nearly every claim of the project holds do not count; how common they are is read off a sample of its journal.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from cachetools import LRUCache
 
-from graph.errors import LimitError, ValidationError
+from graph.embedding.semantic import Semantic
+from graph.errors import KnowledgeError, LimitError, ValidationError
 from graph.filters import Filter
 from graph.knowledge import NodeId, State, checked_text, named
 from graph.ranking import Folding, Ranked, Tie, ranked, scaled
@@ -25,12 +28,14 @@ from graph.words import discriminating, query, stems, words
 TEXT_CHARS_MAX = 10_000  # of a question; a longer one is a document
 WANTED_MAX = 200  # items of one answer
 HITS_MIN, HITS_MAX = 100, 10_000  # of the index; where too few may be shown, four times as many are asked for
+NEAREST = 100  # by meaning: asked for ten, the index misses one or two of them
 LINKED_MAX = 50  # matches, and as many retired ones, whose links are followed
 EDGES_MAX, SHARED_MAX = 50, 20  # of each of them
 SAMPLE_EVENTS, SAMPLE_MIN = 400, 20  # of a journal; of claims among them, fewer tell nothing
 FREQUENT = 0.5  # the part of the sampled claims from which on a word does not count
 OMISSIONS_MAX = 100  # that are named; the others are counted
 _SAMPLES_KEPT = 1_000
+_LOG = logging.getLogger("whence.retrieval")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class Item:
     Attributes:
         node: Its map.
         score: Above 0, comparable within one answer.
-        tier: ``LEXICAL``: found by words, or linked to what was.
+        tier: ``LEXICAL`` where words found it, or what it is linked to; ``SEMANTIC`` where its meaning alone did.
         via: By which link it came in, as (relation or ``evidence``, key); None for a match by itself.
         cautions: What to bear in mind, as sentences that name keys.
         rivals: Nodes that contradict it, or that it contradicts.
@@ -75,12 +80,21 @@ class Item:
 
 @dataclass(slots=True)
 class Found:
-    """An answer: items best first, how many matches were left out, the first of them with a reason, the position."""
+    """An answer.
+
+    Attributes:
+        items: Best first.
+        omitted: How many matches were left out.
+        omissions: The first of them, as (key, reason).
+        seq: The position of the journal that it reflects.
+        embedder: The model that took part; None where words alone answered.
+    """
 
     items: list[Item] = field(default_factory=list[Item])
     omitted: int = 0
     omissions: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     seq: int = 0
+    embedder: str | None = None
 
     def omit(self, node: Row, reason: str) -> None:
         """Count a match that is left out, and keep its reason if it is among the first."""
@@ -94,14 +108,21 @@ class _Hits:
     scores: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
     nodes: dict[NodeId, Row] = field(default_factory=dict[NodeId, Row])
     retired: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
+    cosines: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
     different: int = 0
 
 
 class Retrieval:
-    """Answers questions about the projects of a service."""
+    """Answers questions about the projects of a service.
 
-    def __init__(self, service: Service) -> None:
+    Args:
+        service: Theirs.
+        semantic: Finds by meaning; without it words alone do.
+    """
+
+    def __init__(self, service: Service, semantic: Semantic | None = None) -> None:
         self.service = service
+        self._semantic = semantic
         self._samples: LRUCache[tuple[str, int], frozenset[str]] = LRUCache(_SAMPLES_KEPT)
 
     async def search(self, asked: Asked, first: int) -> Found:
@@ -122,20 +143,60 @@ class Retrieval:
             raise LimitError(f"first is {first}", field="first", allowed=f"1 to {WANTED_MAX}")
         seq = await self._position(asked)
         found = Found(seq=seq)
-        terms = words(text)
-        if not seq or not terms:
+        if not seq:
             return found
-        terms = discriminating(terms, await self._frequent(asked.project, seq))
-        hits = await self._hits(asked, query(terms, asked.project), first)
+        hits, cosines = await asyncio.gather(self._lexical(asked, text, first, seq), self._nearest(asked, text, first))
+        if cosines is not None and self._semantic is not None:
+            found.embedder = self._semantic.profile.name
+            await self._admit(asked, hits, cosines, self._semantic.profile.admission)
         for node_id in hits.retired:
             found.omit(hits.nodes[node_id], "retired")
-        links = await self._ties(asked, [*_best(hits.scores), *_best(hits.retired)], seq)
+        scores = self._fused(hits)
+        links = await self._ties(asked, [*_best(scores), *_best(hits.retired)], seq)
         nodes = await self._joined(asked, hits, links)
-        scores = scaled(hits.scores | hits.retired)
+        scores |= {i: score for i, score in scaled(hits.scores | hits.retired).items() if i in hits.retired}
         order = ranked(scores, links, {i: node for i, node in nodes.items() if i not in hits.retired})
         kept = self._kept(order, links, first, found)
-        found.items = await self._items(asked, kept, links, seq)
+        found.items = await self._items(asked, kept, links, hits, seq)
         return found
+
+    async def _lexical(self, asked: Asked, text: str, first: int, seq: int) -> _Hits:
+        terms = words(text)
+        if not terms:
+            return _Hits()
+        terms = discriminating(terms, await self._frequent(asked.project, seq))
+        return await self._hits(asked, query(terms, asked.project), first)
+
+    async def _nearest(self, asked: Asked, text: str, first: int) -> dict[NodeId, float] | None:
+        """The nearest nodes; None where the model or its vectors cannot be had in time."""
+        if self._semantic is None:
+            return None
+        try:
+            return await self._semantic.nearest(asked.project, text, max(NEAREST, 2 * first))
+        except KnowledgeError as error:
+            _LOG.info("words alone answer: %s", error)
+            return None
+
+    async def _admit(self, asked: Asked, hits: _Hits, cosines: Mapping[NodeId, float], least: float) -> None:
+        """Take in what lies near enough, and how near all lie."""
+        hits.cosines = dict(cosines)
+        new = [i for i, cosine in cosines.items() if i not in hits.nodes and cosine >= least]
+        for node_id, node in (await self.service.nodes(asked.project, new, asked.at)).items():
+            why = _refused(asked, node)
+            if why is None:
+                hits.nodes[node_id] = node
+            elif why == "retired":
+                hits.retired[node_id], hits.nodes[node_id] = 0.0, node
+
+    def _fused(self, hits: _Hits) -> dict[NodeId, float]:
+        """Both tiers on one scale; what one of them does not know has nothing of it."""
+        lexical = scaled(hits.scores)
+        if self._semantic is None or not hits.cosines:
+            return lexical
+        weight = self._semantic.profile.lexical_weight
+        offered = [i for i in hits.nodes if i not in hits.retired]
+        near = scaled({i: hits.cosines[i] for i in offered if i in hits.cosines})
+        return {i: weight * lexical.get(i, 0.0) + (1 - weight) * near.get(i, 0.0) for i in offered}
 
     async def _position(self, asked: Asked) -> int:
         if asked.at is not None:
@@ -242,10 +303,13 @@ class Retrieval:
                 found.omit(one.node, f"says nearly what {named(_id(same))} says")
         return kept
 
-    async def _items(self, asked: Asked, kept: Sequence[Ranked], links: Sequence[Tie], seq: int) -> list[Item]:
+    async def _items(
+        self, asked: Asked, kept: Sequence[Ranked], links: Sequence[Tie], hits: _Hits, seq: int
+    ) -> list[Item]:
         known = {tie.of for tie in links}
         links = [*links, *await self._ties(asked, [one.id for one in kept if one.id not in known], seq)]
         by_node: dict[NodeId, list[Tie]] = {}
+        lexical = hits.scores.keys() | {i for i, score in hits.retired.items() if score}
         for tie in links:
             by_node.setdefault(tie.of, []).append(tie)
         at_risk = [one.id for one in kept if one.node["at_risk"]]
@@ -254,7 +318,7 @@ class Retrieval:
             Item(
                 one.node,
                 one.score,
-                "LEXICAL",
+                "LEXICAL" if (one.id if one.via is None else one.via.of) in lexical else "SEMANTIC",
                 None if one.via is None else (one.via.via, named(one.via.of)),
                 cautions(one.node, by_node.get(one.id, ()), roots.get(one.id, ())),
                 tuple(tie.far for tie in by_node.get(one.id, ()) if tie.via == "contradicts"),

@@ -39,7 +39,9 @@ KEYWORDS = frozenset(
         """,
     )
 )
-CORE = re.compile(r"\bdb\.(index\.(vector|fulltext)\.queryNodes|create\.setNodeVectorProperty)\(")  # not to be said in Cypher
+CORE = re.compile(
+    r"\bdb\.(index\.(vector|fulltext)\.queryNodes|create\.setNodeVectorProperty)\("
+)  # not to be said in Cypher
 CLAUSE = re.compile(r"\b(OPTIONAL MATCH|(?<!OPTIONAL )MATCH|UNWIND|RETURN|ORDER BY|LIMIT|UNION)\b")
 
 

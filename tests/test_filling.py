@@ -177,6 +177,10 @@ def test_an_embedder_that_is_away_is_told_once_and_what_came_meanwhile_is_embedd
             assert await represented(store) == {}
             embedder.away = False
             await until(lambda: is_represented(store, {"p": 2}))
+            await until(is_told_twice)
+
+    async def is_told_twice() -> bool:
+        return len(caplog.records) > 1
 
     with caplog.at_level(logging.INFO, "whence.embedding"):
         loop.run(play())

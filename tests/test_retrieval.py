@@ -7,10 +7,11 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
+from hashed import HashEmbedder
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,10 @@ from api.settings import Settings
 from graph import aging
 from graph.commands import read_command
 from graph.context import Format, block
-from graph.errors import LimitError, ValidationError
+from graph.embedding.filler import Filler
+from graph.embedding.profile import Profile
+from graph.embedding.semantic import Semantic
+from graph.errors import LimitError, UnavailableError, ValidationError
 from graph.filters import Filter
 from graph.knowledge import AGING, Actor, ActorType, Kind, State
 from graph.retrieval import HITS_MIN, OMISSIONS_MAX, Asked, Found, Item, Retrieval
@@ -446,3 +450,89 @@ def test_a_body_that_asks_for_no_block_is_refused(post: Post, body: object, fiel
     refused = post("/context", body)
     assert refused.status_code == 400
     assert code(refused) == ("VALIDATION", field)
+
+
+# --- Meaning ------------------------------------------------------------------------------------------------
+
+
+class Meanings:
+    """A semantic tier whose cosines a test says."""
+
+    def __init__(self, **cosines: float) -> None:
+        self.profile = Profile("said", 2, "0" * 64, lexical_weight=0.3, admission=0.5)
+        self.cosines = {(key.replace("_", "-"), 1): cosine for key, cosine in cosines.items()}
+        self.away = False
+
+    async def nearest(self, _project: str, _text: str, limit: int) -> dict[tuple[str, int], float]:
+        if self.away:
+            raise UnavailableError("the embedder cannot be had")
+        nearest = sorted(self.cosines.items(), key=lambda item: -item[1])
+        return dict(nearest[:limit])
+
+
+def with_meaning(world: World, **cosines: float) -> Meanings:
+    meanings = Meanings(**cosines)
+    world.retrieval = Retrieval(world.service, cast("Semantic", meanings))
+    return meanings
+
+
+def test_what_lies_near_is_found_without_a_common_word(world: World) -> None:
+    world.propose(depot="The depot closes at six", far="Nothing of the kind")
+    with_meaning(world, depot=0.8, far=0.2)
+    found = world.search("When does the warehouse shut?")
+    assert [(item.node["key"], item.tier) for item in found.items] == [("depot", "SEMANTIC")]
+    assert found.embedder == "said"
+
+
+def test_words_and_meaning_weigh_as_the_model_wants_it(world: World) -> None:
+    world.propose(a="the depot closes", b="the warehouse shuts", c="a depot")
+    with_meaning(world, a=0.9, b=0.85, c=0.1)
+    assert [(item.node["key"], item.tier) for item in world.search("the depot closes").items] == [
+        ("a", "LEXICAL"),
+        ("b", "SEMANTIC"),
+        ("c", "LEXICAL"),
+    ]
+
+
+def test_without_the_model_words_alone_answer_and_say_so(world: World) -> None:
+    world.propose(depot="The depot closes at six")
+    with_meaning(world, depot=0.8).away = True
+    found = world.search("depot")
+    assert [(item.node["key"], item.tier) for item in found.items] == [("depot", "LEXICAL")]
+    assert found.embedder is None
+    assert world.block("depot").embedder is None
+
+
+def test_meaning_finds_nothing_retired_forgotten_or_filtered(world: World) -> None:
+    world.propose(old="one", new="two", hidden="three", other="four")
+    world.take(did("superseded", "old", by="new"), {"transition": "forgotten", "key": "hidden"})
+    with_meaning(world, old=0.9, hidden=0.9, other=0.6)
+    found = world.search("zeppelin", filter=Filter(key_prefix="n"))
+    assert [(item.node["key"], item.via, item.tier) for item in found.items] == [
+        ("new", ("supersedes", "old"), "SEMANTIC")
+    ]
+    assert found.omissions == [("old", "retired")]
+
+
+def test_what_words_found_leaves_meaning_its_share_of_the_budget(world: World) -> None:
+    world.propose(**{f"w{at}": f"depot number {at} of the northern line" for at in range(30)}, m="warehouse")
+    with_meaning(world, m=0.6, w0=0.9)
+    made = world.block("depot", 600)
+    assert made.tokens <= 600
+    assert [item.tier for item, _ in made.items][-1] == "SEMANTIC"
+    assert len(made.items) > 5
+
+
+def test_what_the_filler_has_embedded_is_found_by_its_meaning(world: World) -> None:
+    """The whole way: appended, embedded behind the append, found by a text whose words all say nothing."""
+    embedder = HashEmbedder()
+    filler = Filler(world.service.store, embedder)
+    world.propose(asked="what is it?", other="Depots close at six")
+    world.retrieval = Retrieval(world.service, Semantic(embedder, filler.representations))
+    assert world.found("what is it?") == [], "it has no vector yet"
+    assert world.loop.run(filler.fill("P")) == 2
+    found = world.search("what is it?")
+    best = found.items[0]
+    assert (best.node["key"], best.tier) == ("asked", "SEMANTIC")
+    assert found.embedder == embedder.profile.name
+    assert world.found("depot") == ["other"]

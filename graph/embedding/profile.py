@@ -20,7 +20,7 @@ _NAME_CHARS_MAX = 40
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _FILE_FIELDS = frozenset(
     {"name", "model", "vocabulary", "sha256", "dimensions", "pooling", "query_prefix", "passage_prefix"}
-    | {"batch_size", "lexical_weight", "tokens_max"}
+    | {"batch_size", "lexical_weight", "admission", "tokens_max"}
 )
 
 
@@ -45,6 +45,7 @@ class Profile:
         passage_prefix: Put in front of what is stored.
         batch_size: Texts in one run. 1 for a model that quantises over its whole batch, where the neighbours of a
             text would change its vector.
+        admission: The least cosine with which a node is offered for its meaning alone.
         lexical_weight: From 0 to 1: how much of a fused score the words carry beside this model's cosine.
         tokens_max: What a text has beyond so many tokens is not looked at.
     """
@@ -57,6 +58,7 @@ class Profile:
     passage_prefix: str = ""
     batch_size: int = 1
     lexical_weight: float = 0.5
+    admission: float = 0.3
     tokens_max: int = 512
 
     @property
@@ -77,6 +79,7 @@ E5_SMALL = Profile(
     query_prefix="query: ",
     passage_prefix="passage: ",
     lexical_weight=0.3,
+    admission=0.76,  # what has nothing to do with a text lies at 0.65 to 0.8 of it, what answers it mostly above 0.77
 )
 
 
@@ -118,7 +121,8 @@ def read_profile(path: Path) -> tuple[Profile, ModelFiles]:
         query_prefix=_text(given, "query_prefix", ""),
         passage_prefix=_text(given, "passage_prefix", ""),
         batch_size=_number(given, "batch_size", 1, BATCH_MAX, 1),
-        lexical_weight=_weight(given),
+        lexical_weight=_part(given, "lexical_weight", 0.5),
+        admission=_part(given, "admission", 0.3),
         tokens_max=_number(given, "tokens_max", 3, TOKENS_MAX, 512),
     )
     folder = path.parent
@@ -139,10 +143,10 @@ def _number(given: Mapping[str, Any], name: str, least: int, most: int, otherwis
     return value
 
 
-def _weight(given: Mapping[str, Any]) -> float:
-    value = given.get("lexical_weight", 0.5)
+def _part(given: Mapping[str, Any], name: str, otherwise: float) -> float:
+    value = given.get(name, otherwise)
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
-        raise _wrong("lexical_weight", "0 to 1")
+        raise _wrong(name, "0 to 1")
     return float(value)
 
 
