@@ -31,10 +31,12 @@ HITS_MIN, HITS_MAX = 100, 10_000  # of the index; where too few may be shown, fo
 NEAREST = 100  # by meaning: asked for ten, the index misses one or two of them
 LINKED_MAX = 50  # matches, and as many retired ones, whose links are followed
 EDGES_MAX, SHARED_MAX = 50, 20  # of each of them
+SUCCESSIONS_MAX = 10  # one after the other, from a retired match to what lives in its place
 SAMPLE_EVENTS, SAMPLE_MIN = 400, 20  # of a journal; of claims among them, fewer tell nothing
 FREQUENT = 0.5  # the part of the sampled claims from which on a word does not count
 OMISSIONS_MAX = 100  # that are named; the others are counted
 _SAMPLES_KEPT = 1_000
+_TURN_NODES = 100  # compared with each other, some milliseconds, before others have their turn
 _LOG = logging.getLogger("whence.retrieval")
 
 
@@ -105,11 +107,19 @@ class Found:
 
 @dataclass(slots=True)
 class _Hits:
-    scores: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
+    """What matches: maps of all, the words' score and the cosine of those that have one, and which are retired."""
+
     nodes: dict[NodeId, Row] = field(default_factory=dict[NodeId, Row])
-    retired: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
+    scores: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
     cosines: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
+    retired: list[NodeId] = field(default_factory=list[NodeId])
     different: int = 0
+
+    def take(self, node: Row, *, retired: bool) -> None:
+        """Count a node among the matches."""
+        self.nodes[_id(node)] = node
+        if retired:
+            self.retired.append(_id(node))
 
 
 class Retrieval:
@@ -152,10 +162,8 @@ class Retrieval:
         for node_id in hits.retired:
             found.omit(hits.nodes[node_id], "retired")
         scores = self._fused(hits)
-        links = await self._ties(asked, [*_best(scores), *_best(hits.retired)], seq)
-        nodes = await self._joined(asked, hits, links)
-        scores |= {i: score for i, score in scaled(hits.scores | hits.retired).items() if i in hits.retired}
-        order = ranked(scores, links, {i: node for i, node in nodes.items() if i not in hits.retired})
+        links = await self._links(asked, hits, scores, seq)
+        order = ranked(scores, links, await self._offered(asked, hits, links))
         kept = self._kept(order, links, first, found)
         found.items = await self._items(asked, kept, links, hits, seq)
         return found
@@ -181,12 +189,10 @@ class Retrieval:
         """Take in what lies near enough, and how near all lie."""
         hits.cosines = dict(cosines)
         new = [i for i, cosine in cosines.items() if i not in hits.nodes and cosine >= least]
-        for node_id, node in (await self.service.nodes(asked.project, new, asked.at)).items():
+        for node in (await self.service.nodes(asked.project, new, asked.at)).values():
             why = _refused(asked, node)
-            if why is None:
-                hits.nodes[node_id] = node
-            elif why == "retired":
-                hits.retired[node_id], hits.nodes[node_id] = 0.0, node
+            if why in (None, "retired"):
+                hits.take(node, retired=why is not None)
 
     def _fused(self, hits: _Hits) -> dict[NodeId, float]:
         """Both tiers on one scale; what one of them does not know has nothing of it."""
@@ -194,9 +200,8 @@ class Retrieval:
         if self._semantic is None or not hits.cosines:
             return lexical
         weight = self._semantic.profile.lexical_weight
-        offered = [i for i in hits.nodes if i not in hits.retired]
-        near = scaled({i: hits.cosines[i] for i in offered if i in hits.cosines})
-        return {i: weight * lexical.get(i, 0.0) + (1 - weight) * near.get(i, 0.0) for i in offered}
+        near = scaled({i: hits.cosines[i] for i in hits.nodes if i in hits.cosines})
+        return {i: weight * lexical.get(i, 0.0) + (1 - weight) * near.get(i, 0.0) for i in hits.nodes}
 
     async def _position(self, asked: Asked) -> int:
         if asked.at is not None:
@@ -246,13 +251,15 @@ class Retrieval:
     async def _sorted_out(self, asked: Asked, rows: Sequence[Row]) -> _Hits:
         hits, folding = _Hits(), Folding()
         scores = {_id(row["node"]): row["score"] for row in rows if row["node"] is not None}
-        for node_id, node in (await self._read(asked, rows)).items():
+        for at, (node_id, node) in enumerate((await self._read(asked, rows)).items()):
+            if at % _TURN_NODES == 0:
+                await asyncio.sleep(0)
             why = _refused(asked, node)
+            if why in (None, "retired"):
+                hits.scores[node_id] = scores[node_id]
+                hits.take(node, retired=why is not None)
             if why is None:
-                hits.scores[node_id], hits.nodes[node_id] = scores[node_id], node
                 folding.duplicate_of(node)
-            elif why == "retired":
-                hits.retired[node_id], hits.nodes[node_id] = scores[node_id], node
         hits.different = len(folding)
         return hits
 
@@ -278,16 +285,41 @@ class Retrieval:
         )
         return [Tie(_pair(row["of"]), row["via"], row["outgoing"], _pair(row["far"])) for row in rows]
 
-    async def _joined(self, asked: Asked, hits: _Hits, links: Sequence[Tie]) -> dict[NodeId, Row]:
-        """Matches, and what is linked to them and may be shown: of a retired match only what took its place."""
-        lead = {
-            tie.far
-            for tie in links
-            if tie.far not in hits.nodes
-            and (tie.of not in hits.retired or (tie.via == "supersedes" and not tie.outgoing))
-        }
-        far = await self.service.nodes(asked.project, sorted(lead), asked.at) if lead else {}
-        return hits.nodes | {i: node for i, node in far.items() if _refused(asked, node) is None}
+    async def _links(self, asked: Asked, hits: _Hits, scores: Mapping[NodeId, float], seq: int) -> list[Tie]:
+        """What the best matches are linked to; of retired ones only what lives in their place."""
+        live = await self._ties(asked, _best(scores, hits.nodes.keys() - set(hits.retired)), seq)
+        return [*live, *await self._successors(asked, _best(scores, hits.retired), seq)]
+
+    async def _successors(self, asked: Asked, retired: Sequence[NodeId], seq: int) -> list[Tie]:
+        """For retired nodes the live ones that superseded them, or what superseded those."""
+        found: list[Tie] = []
+        first = {node_id: node_id for node_id in retired}  # which of them a retired successor stands for
+        waiting, seen = list(retired), set(retired)
+        for _ in range(SUCCESSIONS_MAX):
+            ties = [
+                tie for tie in await self._ties(asked, waiting, seq) if tie.via == "supersedes" and not tie.outgoing
+            ]
+            nodes = await self.service.nodes(asked.project, sorted({tie.far for tie in ties}), asked.at) if ties else {}
+            waiting = list[NodeId]()
+            for tie in ties:
+                if tie.far not in nodes:
+                    continue
+                if not nodes[tie.far]["retired"]:
+                    found.append(Tie(first[tie.of], tie.via, tie.outgoing, tie.far))
+                elif tie.far not in seen:
+                    seen.add(tie.far)
+                    first[tie.far] = first[tie.of]
+                    waiting.append(tie.far)
+            if not waiting:
+                break
+        return found
+
+    async def _offered(self, asked: Asked, hits: _Hits, links: Sequence[Tie]) -> dict[NodeId, Row]:
+        """Live matches, and what is linked to matches and may be shown."""
+        lead = sorted({tie.far for tie in links} - hits.nodes.keys())
+        far = await self.service.nodes(asked.project, lead, asked.at) if lead else {}
+        matches = {i: node for i, node in hits.nodes.items() if _refused(asked, node) is None}
+        return matches | {i: node for i, node in far.items() if _refused(asked, node) is None}
 
     def _kept(self, order: Sequence[Ranked], links: Sequence[Tie], first: int, found: Found) -> list[Ranked]:
         folding, kept = Folding(), list[Ranked]()
@@ -309,7 +341,6 @@ class Retrieval:
         known = {tie.of for tie in links}
         links = [*links, *await self._ties(asked, [one.id for one in kept if one.id not in known], seq)]
         by_node: dict[NodeId, list[Tie]] = {}
-        lexical = hits.scores.keys() | {i for i, score in hits.retired.items() if score}
         for tie in links:
             by_node.setdefault(tie.of, []).append(tie)
         at_risk = [one.id for one in kept if one.node["at_risk"]]
@@ -318,7 +349,7 @@ class Retrieval:
             Item(
                 one.node,
                 one.score,
-                "LEXICAL" if (one.id if one.via is None else one.via.of) in lexical else "SEMANTIC",
+                "LEXICAL" if (one.id if one.via is None else one.via.of) in hits.scores else "SEMANTIC",
                 None if one.via is None else (one.via.via, named(one.via.of)),
                 cautions(one.node, by_node.get(one.id, ()), roots.get(one.id, ())),
                 tuple(tie.far for tie in by_node.get(one.id, ()) if tie.via == "contradicts"),
@@ -395,8 +426,8 @@ def _above_the_last(rows: Sequence[Row]) -> Sequence[Row]:
     return [row for row in rows if row["score"] > last] or rows
 
 
-def _best(scores: Mapping[NodeId, float]) -> list[NodeId]:
-    return sorted(scores, key=lambda node_id: (-scores[node_id], node_id))[:LINKED_MAX]
+def _best(scores: Mapping[NodeId, float], among: Iterable[NodeId]) -> list[NodeId]:
+    return sorted(among, key=lambda node_id: (-scores[node_id], node_id))[:LINKED_MAX]
 
 
 def _id(node: Row) -> NodeId:

@@ -119,6 +119,16 @@ def test_retired_nodes_come_only_when_asked_for_and_their_successors_instead(wor
     assert world.found("depot six", filter=Filter(states=(State.SUPERSEDED,))) == ["old"]
 
 
+def test_the_successor_of_a_successor_is_offered(world: World) -> None:
+    world.propose(old="The depot closes at six", mid="At seven", new="Closing: eight")
+    world.take(did("superseded", "old", by="mid"), did("superseded", "mid", by="new"))
+    found = world.search("depot six")
+    assert [(item.node["key"], item.via) for item in found.items] == [("new", ("supersedes", "old"))]
+    world.take(did("corrected", "new", proposition="Closing: nine"))
+    (item,) = world.search("depot six").items
+    assert (item.node["generation"], item.via) == (2, ("supersedes", "old"))
+
+
 def test_forgotten_nodes_never_come(world: World) -> None:
     world.propose(gone="The depot", there="Another depot")
     world.take({"transition": "forgotten", "key": "gone"})
