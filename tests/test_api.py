@@ -239,6 +239,12 @@ def test_every_query_answers_with_all_its_fields(api: Api) -> None:
             journal(project: "P") {{ edges {{ cursor node {{ {EVENT} }} }} {page} }}
             journalHead(project: "P") {{ seq hash }}
             verifyJournal(project: "P") {{ ok events firstBroken projectionMatches differences }}
+            search(project: "P", text: "b") {{ knowledge {{ {NODE} }} score tier tokens cautions via }}
+            context(project: "P", goal: "b") {{
+                text tokens budget items {{ knowledge {{ {NODE} }} score tier tokens cautions via }} omitted
+                omissions {{ key reason }} tokenizer embedder atSeq
+                authorization {{ allowed actor {{ issuer subject type }} project rule }}
+            }}
         }}""",
         id=ident,
     )
@@ -252,6 +258,10 @@ def test_every_query_answers_with_all_its_fields(api: Api) -> None:
     assert [e["source"] for e in answer["provenance"]["nodes"][0]["evidence"]] == ["s"]
     assert len(answer["provenance"]["evidence"]) == 1
     assert answer["impact"]["count"] == 1
+    assert [(item["knowledge"]["key"], item["cautions"]) for item in answer["search"]] == [
+        ("b", ["unconfirmed", "at risk of a"])
+    ]
+    assert answer["context"]["items"] == [answer["search"][0] | {"tokens": answer["context"]["items"][0]["tokens"]}]
     assert [n["key"] for n in answer["whyAtRisk"][0]["path"]] == ["b", "a"]
     seqs = [e["node"]["seq"] for e in answer["journal"]["edges"]]
     assert seqs == list(range(1, answer["journalHead"]["seq"] + 1))
