@@ -16,6 +16,7 @@ from graph.journal import GENESIS_HASH, Event, canonical, sealed
 from graph.knowledge import Actor, ActorType, State, Transition, instant_text
 from graph.service import Service
 from graph.store import Store
+from graph.words import scope
 
 ACTOR = Actor("bench", "graphs", ActorType.HUMAN)
 BATCH = 1_000  # proposals a transaction, as many as an import takes
@@ -106,9 +107,9 @@ _FILL: tuple[LiteralString, ...] = (
     UNWIND $rows AS row
     WITH row, datetime($now) AS now
     CREATE (n:Knowledge:Proposed:Claim {
-      project: $project, key: row.key, generation: 1, proposition: row.proposition, kind: 'claim', state: 'proposed',
-      valid_from: now, created_at: now, created_seq: row.seq, updated_at: now, updated_seq: row.seq, uses: 0,
-      helpful: 0, harmful: 0, unsupported: 0, forgotten: false, risk_seq: 0
+      project: $project, scope: $scope, key: row.key, generation: 1, proposition: row.proposition, kind: 'claim',
+      state: 'proposed', valid_from: now, created_at: now, created_seq: row.seq, updated_at: now,
+      updated_seq: row.seq, uses: 0, helpful: 0, harmful: 0, unsupported: 0, forgotten: false, risk_seq: 0
     })
     CREATE (n)<-[:ABOUT]-(:Event {
       project: $project, seq: row.seq, event_id: row.event_id, transition: 'proposed', key: row.key, generation: 1,
@@ -140,7 +141,13 @@ _FILL: tuple[LiteralString, ...] = (
 async def fill(store: Store, project: str, lines: Iterator[dict[str, Any]]) -> None:
     """Write into an empty project what taking proposals would, in a tenth of the time."""
     now = datetime.now(UTC)
-    shared = {"project": project, "issuer": ACTOR.issuer, "subject": ACTOR.subject, "now": instant_text(now)}
+    shared = {
+        "project": project,
+        "scope": scope(project),
+        "issuer": ACTOR.issuer,
+        "subject": ACTOR.subject,
+        "now": instant_text(now),
+    }
     rows = _rows(project, lines, now)
     while batch := list(islice(rows, BATCH)):
         for text in _FILL:
