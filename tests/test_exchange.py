@@ -108,7 +108,7 @@ async def graph(service: Service, project: str) -> list[Any]:
         """MATCH (a {project: $project})-[r]->(b)
         RETURN [a.key, a.generation, a.seq, type(r), b.key, b.generation, b.seq] AS what, properties(r) AS holds""",
     )
-    changing = {"project", "updated_at", "recorded_at", "hash", "prev_hash", "payload"}
+    changing = {"project", "scope", "updated_at", "recorded_at", "hash", "prev_hash", "payload"}
     found: list[Any] = []
     for statement in statements:
         records, _, _ = await service.store.driver.execute_query(statement, project=project)
