@@ -1,4 +1,7 @@
-"""From a setting to an embedder."""
+"""From a setting to an embedder.
+
+Every command reads the settings, and few embed: what embeds, and the driver with it, is loaded when it is made.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from graph.embedding.embedder import Embedder
-from graph.embedding.endpoint import EndpointEmbedder, endpoint_profile
-from graph.embedding.local import LocalEmbedder
 from graph.embedding.profile import DIMENSIONS_MAX, E5_SMALL, read_profile
 from graph.errors import ValidationError
 
@@ -47,6 +48,9 @@ def chosen(choice: Choice, cache: Path) -> Embedder | None:
     named = choice.embedder
     if named == NONE:
         return None
+    from graph.embedding.endpoint import EndpointEmbedder, endpoint_profile  # noqa: PLC0415
+    from graph.embedding.local import LocalEmbedder  # noqa: PLC0415
+
     if named == E5_SMALL.name:
         return LocalEmbedder(E5_SMALL, None, cache)
     if named.startswith(("http://", "https://")):
