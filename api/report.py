@@ -14,6 +14,7 @@ from rich.tree import Tree
 from api.screen import harmless
 from graph.exchange import Report
 from graph.knowledge import NodeId, named
+from graph.rows import id_of
 
 REFUSALS_SHOWN_MAX = 20
 HISTORY_SHOWN_MAX = 15
@@ -147,8 +148,8 @@ class _Walk:
 
     def __init__(self, walk: Row, direction: str) -> None:
         root = walk["root"]
-        self.root = _id_of(root)
-        self.nodes: dict[NodeId, Row] = {_id_of(node): node for node in [root, *walk["nodes"]]}
+        self.root = id_of(root)
+        self.nodes: dict[NodeId, Row] = {id_of(node): node for node in [root, *walk["nodes"]]}
         self.onward: dict[NodeId, list[tuple[int, NodeId, str]]] = {node_id: [] for node_id in self.nodes}
         for number, edge in enumerate(walk["edges"]):
             start, end, relation = _id(edge["from"]), _id(edge["to"]), edge["relation"]
@@ -232,8 +233,8 @@ def _caution(caution: Row) -> Text:
 
 
 def _relations(answer: Row) -> Iterator[RenderableType]:
-    mine, arrows = _id_of(answer["node"]), dict[str, list[Row]]()
-    near = {_id_of(node): node for node in answer["neighbours"]}
+    mine, arrows = id_of(answer["node"]), dict[str, list[Row]]()
+    near = {id_of(node): node for node in answer["neighbours"]}
     for edge in answer["relations"]:
         arrow = "→" if _id(edge["from"]) == mine else "←"
         arrows.setdefault(f"{edge['relation']} {arrow}", []).append(edge)
@@ -300,11 +301,7 @@ def _count(count: int, noun: str) -> str:
 
 
 def _name(node: Row) -> str:
-    return harmless(named(_id_of(node)))
-
-
-def _id_of(node: Row) -> NodeId:
-    return (node["key"], node["generation"])
+    return harmless(named(id_of(node)))
 
 
 def _id(node_id: Any) -> NodeId:

@@ -14,22 +14,20 @@ import json
 import os
 import pstats
 import random
-import signal
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
 
 import dataset
 import psutil
 import servers
 import uvloop
+from connection import ends_in_order
 from dataset import Subjects
 from platformdirs import user_data_path
 from servers import Server
@@ -293,14 +291,9 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _end(_signal: int, _frame: object) -> NoReturn:
-    """Leave by way of an exception, so that what was started is stopped."""
-    sys.exit(128 + signal.SIGTERM)
-
-
 def main() -> None:
     """Do what the command line says."""
-    signal.signal(signal.SIGTERM, _end)
+    ends_in_order()
     given = _arguments()
     home: Path = given.home.absolute()
     if given.does == "make":

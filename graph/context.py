@@ -20,7 +20,7 @@ import regex
 from graph.errors import LimitError, ValidationError
 from graph.knowledge import checked_text, named
 from graph.retrieval import OMISSIONS_MAX, TEXT_CHARS_MAX, WANTED_MAX, Asked, Found, Item, Retrieval
-from graph.rows import Row
+from graph.rows import Row, id_of
 from graph.tokens import count
 
 BUDGET_MAX = 1_000_000  # tokens: more than any model reads
@@ -114,7 +114,7 @@ async def block(retrieval: Retrieval, asked: Asked, budget: int, form: Format) -
     if budget > BUDGET_MAX:
         raise LimitError(f"budget is {budget}", field="budget", allowed=allowed)
     found = await retrieval.search(asked, min(max(budget // _ITEM_TOKENS, 40), WANTED_MAX))
-    ids = [(item.node["key"], item.node["generation"]) for item in found.items]
+    ids = [id_of(item.node) for item in found.items]
     records = await retrieval.service.evidence(asked.project, ids, asked.at) if ids else {}
     # Counting takes milliseconds an item, in which others are to have their turn.
     evidence = [records.get(node_id, []) for node_id in ids]
@@ -173,7 +173,7 @@ def _block(
 ) -> Block:
     kept = {id(entry) for entry, _, _ in taken}
     short = [entry.item for entry in entries if id(entry) not in kept]
-    over = [(named((item.node["key"], item.node["generation"])), "does not fit into the budget") for item in short]
+    over = [(named(id_of(item.node)), "does not fit into the budget") for item in short]
     return Block(
         text,
         tokens,
@@ -237,7 +237,7 @@ def _second(instant: str) -> str:
 def _prompt_item(entry: Entry, text: str) -> str:
     node, item = entry.item.node, entry.item
     facts = [node["kind"], node["state"], _validity(node)]
-    lines = [f"[{_quoted(named((node['key'], node['generation'])))}] {', '.join(facts)}"]
+    lines = [f"[{_quoted(named(id_of(node)))}] {', '.join(facts)}"]
     lines += [f"| {line}" for line in text.split("\n")]
     lines += [f"evidence: {_quoted(record['type'])} {_quoted(record['source'])}" for record in _newest(entry)]
     lines += [f"caution: {_quoted(caution)}" for caution in item.cautions]
@@ -250,7 +250,7 @@ def _markdown_item(entry: Entry, text: str) -> str:
     node, item = entry.item.node, entry.item
     fence = "`" * (max((len(run) for run in _FENCE.findall(text)), default=2) + 1)
     fence = max(fence, "```", key=len)
-    lines = [f"### {_span(named((node['key'], node['generation'])))}", ""]
+    lines = [f"### {_span(named(id_of(node)))}", ""]
     lines += [f"{node['kind']}, {node['state']}, {_validity(node)}", "", f"{fence}text", text, fence]
     lines += [f"- evidence: {_span(record['type'])} {_span(record['source'])}" for record in _newest(entry)]
     lines += [f"- caution: {_span(caution)}" for caution in item.cautions]

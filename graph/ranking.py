@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graph.knowledge import NodeId, State
-from graph.rows import Row
+from graph.rows import Row, id_of
 from graph.words import likeness, stems, turning
 
 DUPLICATE_LIKENESS = 0.8  # the part of all stems that two texts must share to say the same
@@ -48,7 +48,7 @@ class Ranked:
     @property
     def id(self) -> NodeId:
         """(key, generation)."""
-        return (self.node["key"], self.node["generation"])
+        return id_of(self.node)
 
 
 def scaled(scores: Mapping[NodeId, float]) -> dict[NodeId, float]:
@@ -115,7 +115,7 @@ class Folding:
         said, turns = stems(node["proposition"]), turning(node["proposition"])
         for kept, theirs, their_turns in self._kept:
             alike = turns == their_turns and likeness(said, theirs) >= DUPLICATE_LIKENESS
-            if alike and (kept["key"], kept["generation"]) not in rivals:
+            if alike and id_of(kept) not in rivals:
                 return kept
         self._kept.append((node, said, turns))
         return None

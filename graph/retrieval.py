@@ -19,9 +19,10 @@ from cachetools import LRUCache
 from graph.embedding.semantic import Semantic
 from graph.errors import KnowledgeError, LimitError, ValidationError
 from graph.filters import Filter
+from graph.fold import ALWAYS
 from graph.knowledge import NodeId, State, checked_text, named
 from graph.ranking import Folding, Ranked, Tie, ranked, scaled
-from graph.rows import Row
+from graph.rows import Row, id_of
 from graph.service import Moment, Service
 from graph.words import discriminating, query, stems, words
 
@@ -102,7 +103,7 @@ class Found:
         """Count a match that is left out, and keep its reason if it is among the first."""
         self.omitted += 1
         if len(self.omissions) < OMISSIONS_MAX:
-            self.omissions.append((named((node["key"], node["generation"])), reason))
+            self.omissions.append((named(id_of(node)), reason))
 
 
 @dataclass(slots=True)
@@ -117,9 +118,9 @@ class _Hits:
 
     def take(self, node: Row, *, retired: bool) -> None:
         """Count a node among the matches."""
-        self.nodes[_id(node)] = node
+        self.nodes[id_of(node)] = node
         if retired:
-            self.retired.append(_id(node))
+            self.retired.append(id_of(node))
 
 
 class Retrieval:
@@ -240,7 +241,7 @@ class Retrieval:
                 "search_words",
                 project=asked.project,
                 words=text,
-                seq=2**53 if asked.at is None else asked.at.seq,
+                seq=ALWAYS if asked.at is None else asked.at.seq,
                 first=size,
             )
             hits = await self._sorted_out(asked, rows if len(rows) < size else _above_the_last(rows))
@@ -250,7 +251,7 @@ class Retrieval:
 
     async def _sorted_out(self, asked: Asked, rows: Sequence[Row]) -> _Hits:
         hits, folding = _Hits(), Folding()
-        scores = {_id(row["node"]): row["score"] for row in rows if row["node"] is not None}
+        scores = {id_of(row["node"]): row["score"] for row in rows if row["node"] is not None}
         for at, (node_id, node) in enumerate((await self._read(asked, rows)).items()):
             if at % _TURN_NODES == 0:
                 await asyncio.sleep(0)
@@ -267,9 +268,9 @@ class Retrieval:
         """The nodes of hits, as they were at the moment that is asked for."""
         there = [row["node"] for row in rows if row["node"] is not None]
         if asked.at is not None:
-            then = await self.service.nodes(asked.project, [_id(node) for node in there], asked.at)
-            return {_id(node): then[_id(node)] for node in there if _id(node) in then}
-        return {_id(node): self.service.aged(node) for node in there}
+            then = await self.service.nodes(asked.project, [id_of(node) for node in there], asked.at)
+            return {id_of(node): then[id_of(node)] for node in there if id_of(node) in then}
+        return {id_of(node): self.service.aged(node) for node in there}
 
     async def _ties(self, asked: Asked, ids: Sequence[NodeId], seq: int) -> list[Tie]:
         if not ids:
@@ -332,7 +333,7 @@ class Retrieval:
             if same is None:
                 kept.append(one)
             else:
-                found.omit(one.node, f"says nearly what {named(_id(same))} says")
+                found.omit(one.node, f"says nearly what {named(id_of(same))} says")
         return kept
 
     async def _items(
@@ -394,7 +395,7 @@ def _lets_through(wanted: Filter, node: Row) -> bool:
             wanted.kinds is None or node["kind"] in wanted.kinds,
             wanted.at_risk is None or node["at_risk"] == wanted.at_risk,
             wanted.stale is None or node["stale"] == wanted.stale,
-            wanted.updated_after is None or _instant(node["updated_at"]) > wanted.updated_after,
+            wanted.updated_after is None or datetime.fromisoformat(node["updated_at"]) > wanted.updated_after,
             wanted.valid_at is None or _valid(node, wanted.valid_at),
             wanted.key_prefix is None or node["key"].startswith(wanted.key_prefix),
         )
@@ -404,11 +405,7 @@ def _lets_through(wanted: Filter, node: Row) -> bool:
 def _valid(node: Row, at: datetime) -> bool:
     """Whether a claim was true of the world at an instant; intervals are half open (rules.md section 3)."""
     ends = node["valid_to"]
-    return _instant(node["valid_from"]) <= at and (ends is None or at < _instant(ends))
-
-
-def _instant(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+    return datetime.fromisoformat(node["valid_from"]) <= at and (ends is None or at < datetime.fromisoformat(ends))
 
 
 def _frequent(claims: Sequence[str]) -> frozenset[str]:
@@ -428,10 +425,6 @@ def _above_the_last(rows: Sequence[Row]) -> Sequence[Row]:
 
 def _best(scores: Mapping[NodeId, float], among: Iterable[NodeId]) -> list[NodeId]:
     return sorted(among, key=lambda node_id: (-scores[node_id], node_id))[:LINKED_MAX]
-
-
-def _id(node: Row) -> NodeId:
-    return (node["key"], node["generation"])
 
 
 def _pair(of: Sequence[object]) -> NodeId:

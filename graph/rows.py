@@ -14,6 +14,7 @@ from graph.knowledge import (
     Evidence,
     Kind,
     Node,
+    NodeId,
     Relation,
     State,
     Transition,
@@ -22,6 +23,11 @@ from graph.knowledge import (
 from graph.words import scope
 
 Row = dict[str, Any]
+
+
+def id_of(row: Row) -> NodeId:
+    """Which node a map of one is: (key, generation)."""
+    return (row["key"], row["generation"])
 
 
 def about_row(event: Event) -> Row:

@@ -16,11 +16,12 @@ from graph import audit, exchange, rebuild, risk
 from graph.commands import Command
 from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError
 from graph.filters import Filter
+from graph.fold import ALWAYS
 from graph.group_commit import GroupCommit
 from graph.journal import Head
 from graph.knowledge import Kind, NodeId, Relation, State, checked_key, instant_text, is_stale
 from graph.readiness import Readiness
-from graph.rows import Row, event_of
+from graph.rows import Row, event_of, id_of
 from graph.store import Store, Taken
 
 FIRST_MAX = 1_000  # items a page: what a person pages through and a frontend holds
@@ -29,7 +30,6 @@ NODES_MAX = 10_000  # nodes of one walk
 IDS_MAX = 10_000  # nodes asked for in one statement
 EDGES_MAX = 200_000  # edges of nodes in one answer, some 400 bytes each
 RISK_GRAPH_MAX = 200_000  # nodes looked at to answer what was, or why something is, at risk
-_ALWAYS = 2**53  # above every position
 _ALL = tuple(relation.value.upper() for relation in Relation)
 
 Direction = Literal["upstream", "downstream", "both"]
@@ -124,7 +124,7 @@ class Service:
                     return None
                 generation = int(rows[0]["generation"])
             return (await self.nodes(project, [(key, generation)], at)).get((key, generation))
-        lowest, highest = (1, _ALWAYS) if generation is None else (generation, generation)
+        lowest, highest = (1, ALWAYS) if generation is None else (generation, generation)
         rows = await self.store.read(
             "knowledge_get", project=project, key=key, lowest=lowest, highest=highest, evidence=evidence
         )
@@ -139,9 +139,9 @@ class Service:
         _refuse_many(ids)
         if at is None:
             rows = await self.store.read("knowledge_nodes", project=project, ids=_listed(ids))
-            return {_id(row["node"]): self.aged(row["node"]) for row in rows}
+            return {id_of(row["node"]): self.aged(row["node"]) for row in rows}
         rows = await self.store.read("knowledge_as_of", project=project, ids=_listed(ids), seq=at.seq)
-        found = {_id(row["node"]): row["node"] for row in rows}
+        found = {id_of(row["node"]): row["node"] for row in rows}
         marked = await self._marked_then(project, [i for i, node in found.items() if not node["retired"]], at)
         return {node_id: self._then(node, at, at_risk=node_id in marked) for node_id, node in found.items()}
 
@@ -157,9 +157,9 @@ class Service:
     async def evidence(self, project: str, ids: Sequence[NodeId], at: Moment | None = None) -> dict[NodeId, list[Row]]:
         """What nodes stand on, in the order of the events that said so."""
         _refuse_many(ids)
-        seq = _ALWAYS if at is None else at.seq
+        seq = ALWAYS if at is None else at.seq
         rows = await self.store.read("evidence_of", project=project, ids=_listed(ids), seq=seq)
-        return {_id(row): row["evidence"] for row in rows}
+        return {id_of(row): row["evidence"] for row in rows}
 
     async def evidence_by_key(self, project: str, keys: Sequence[str]) -> dict[str, Row]:
         """Evidence by key; what does not exist is left out."""
@@ -214,7 +214,7 @@ class Service:
             project=project,
             ids=_listed(ids),
             after=after_seq,
-            until=_ALWAYS if at is None else at.seq,
+            until=ALWAYS if at is None else at.seq,
             first=first + 1,
         )
         found: dict[NodeId, list[Row]] = {node_id: [] for node_id in ids}
@@ -227,7 +227,7 @@ class Service:
         _check_first(first)
         if after_seq < 0:
             raise ValidationError("a position is not negative", field="afterSeq", allowed="0 or more")
-        rows = await self.store.read("journal_page", project=project, after=after_seq, until=_ALWAYS, first=first + 1)
+        rows = await self.store.read("journal_page", project=project, after=after_seq, until=ALWAYS, first=first + 1)
         return _paged([_event_map(row["event"]) for row in rows], first)
 
     async def events_named(self, project: str, event_ids: Sequence[str]) -> dict[str, Row]:
@@ -279,16 +279,16 @@ class Service:
             raise _missing(key)
         at = None if as_of is None else await self.position(project, as_of)
         head = await self.head(project) if at is None else at
-        walk = await self._walk(project, _id(root), at, direction, relations, depth, max_nodes, evidence=evidence)
-        maps = {_id(node): self.aged(node) for node in walk["maps"]}
+        walk = await self._walk(project, id_of(root), at, direction, relations, depth, max_nodes, evidence=evidence)
+        maps = {id_of(node): self.aged(node) for node in walk["maps"]}
         if at is not None:
             maps = await self.nodes(project, list(maps), at)
         nodes = [maps[k, g] | {"distance": distance} for k, g, distance in walk["nodes"]]
         return {
-            "root": maps[_id(root)],
+            "root": maps[id_of(root)],
             "nodes": nodes,
             "edges": [_edge_then(edge, at) for edge in walk["edges"]],
-            "evidence": _each_once([maps[_id(root)], *nodes]) if evidence else [],
+            "evidence": _each_once([maps[id_of(root)], *nodes]) if evidence else [],
             "truncated": walk["cut"],
             "at_seq": 0 if head is None else head.seq,
         }
@@ -336,7 +336,7 @@ class Service:
                 project=project,
                 key=key,
                 generation=root["generation"],
-                seq=_ALWAYS if root["retired_seq"] is None else root["retired_seq"],
+                seq=ALWAYS if root["retired_seq"] is None else root["retired_seq"],
                 after_key=after_key,
                 after_generation=after_generation,
                 first=first + 1,
@@ -493,10 +493,10 @@ def _risk_graph(rows: list[Row]) -> _RiskGraph:
     graph = _RiskGraph({}, {}, {})
     for row in rows:
         if row["retired_seq"] is None:
-            graph.verified[_id(row)] = row["verified_seq"]
-            graph.dependencies[_id(row)] = [(key, generation) for key, generation in row["rests_on"]]
+            graph.verified[id_of(row)] = row["verified_seq"]
+            graph.dependencies[id_of(row)] = [(key, generation) for key, generation in row["rests_on"]]
         else:
-            graph.retired[_id(row)] = row["retired_seq"]
+            graph.retired[id_of(row)] = row["retired_seq"]
     return graph
 
 
@@ -522,10 +522,6 @@ def _edge_then(edge: Row, at: Moment | None) -> Row:
 def _each_once(nodes: Sequence[Row]) -> list[Row]:
     found = {record["key"]: record for node in nodes for record in node["evidence"]}
     return [found[key] for key in sorted(found)]
-
-
-def _id(row: Row) -> NodeId:
-    return (row["key"], row["generation"])
 
 
 def _listed(ids: Sequence[NodeId]) -> list[list[object]]:
