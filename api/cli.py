@@ -9,28 +9,25 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import redirect_stdout
-from datetime import datetime
 from enum import StrEnum
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from api.command import AsOf, Json, Project, asked, configured, instant_of
 from api.interrupt import ends_as_interrupt
 from api.screen import Screen
+from api.search_commands import commands as search_commands
 from graph.errors import InternalError, KnowledgeError, ValidationError
-from graph.knowledge import Relation, checked_instant, checked_key
+from graph.knowledge import Relation, checked_key
 
 if TYPE_CHECKING:
-    from api.settings import Settings
     from graph.service import Service
-
-T = TypeVar("T")
 
 _EXITS = {"NOT_FOUND": 1, "UNAVAILABLE": 3, "IN_DOUBT": 3, "INTERNAL": 3}  # every other refusal: the call was wrong
 _log = logging.getLogger("whence.cli")
@@ -43,6 +40,7 @@ app = typer.Typer(
 )
 export = typer.Typer(help="Write a project to a file.", epilog="Example: whence export journal -p peps -o peps.jsonl")
 app.add_typer(export, name="export")
+app.add_typer(search_commands)
 
 
 class Direction(StrEnum):
@@ -53,15 +51,6 @@ class Direction(StrEnum):
     BOTH = "both"
 
 
-class BlockForm(StrEnum):
-    """How a context block is written."""
-
-    PROMPT = "prompt"
-    MARKDOWN = "markdown"
-    JSON = "json"
-    XML = "xml"
-
-
 class ProvForm(StrEnum):
     """How PROV is written."""
 
@@ -69,14 +58,7 @@ class ProvForm(StrEnum):
     JSON = "json"
 
 
-Project = Annotated[str, typer.Option("--project", "-p", metavar="NAME", help="The project.")]
-Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON document, for machines.")]
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The key of the node.")]
-AsOf = Annotated[
-    str | None,
-    typer.Option("--as-of", metavar="INSTANT", help="Answer as of then: 2015-01-01, or 2015-01-01T12:00:00Z."),
-]
-Retired = Annotated[bool, typer.Option("--include-retired", help="What was retired as well, labelled.")]
 Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The file; - is standard output.")]
 
 
@@ -154,7 +136,7 @@ def up(
     """Run Neo4j (unless NEO4J_URI names one) and the API, until Ctrl-C or `whence down`."""
     from api import foreground  # noqa: PLC0415
 
-    return foreground.up(_settings(), foreground.Wanted(host, port, demo, ready_file), Screen(machine=machine))
+    return foreground.up(configured(), foreground.Wanted(host, port, demo, ready_file), Screen(machine=machine))
 
 
 @app.command(epilog="Example: whence down")
@@ -162,7 +144,7 @@ def down(*, machine: Json = False) -> None:
     """Stop the service that runs on this WHENCE_HOME."""
     from api.down import down as end  # noqa: PLC0415
 
-    ended = end(_settings())
+    ended = end(configured())
     Screen(machine=machine).answer(ended, lambda: [f"stopped process {ended['pid']} in {ended['seconds']} s"])
 
 
@@ -198,7 +180,7 @@ def import_(
     from graph.exchange import Terms, import_journal  # noqa: PLC0415
     from graph.graphml_import import import_graphml  # noqa: PLC0415
 
-    screen, settings = Screen(machine=machine), _settings()
+    screen, settings = Screen(machine=machine), configured()
     named = checked_key(project or "default", "project")
     terms = Terms(named, settings.actor, restore, keep_going, into=project is not None)
     with source(file) as given:
@@ -209,7 +191,7 @@ def import_(
                     return await import_graphml(service.store, given.chunks, terms, progress)
                 return await import_journal(service.store, given.lines, terms, progress)
 
-        made = _ask(screen, settings, work)
+        made = asked(screen, settings, work)
     screen.answer(report.plain_import(made), lambda: report.imported(made, keep_going=keep_going))
     return 1 if made.refused else 0
 
@@ -260,7 +242,7 @@ def _export(output: str, project: str, chunks: Callable[[Service], AsyncIterator
                 count += file.write(chunk)
         return count
 
-    written = {"project": project, "file": output, "bytes": _ask(screen, _settings(), work)}
+    written = {"project": project, "file": output, "bytes": asked(screen, configured(), work)}
     if output != "-":
         screen.answer(written, lambda: [f"{written['bytes']:,} bytes in {output}"])
 
@@ -288,7 +270,7 @@ def verify(
             bars.add_task(project)
             return await answers.verified(service, project, saved_seq, saved_hash)
 
-    answer = _ask(screen, _settings(), work, install=False)
+    answer = asked(screen, configured(), work, install=False)
     screen.answer(answer, lambda: report.verified(answer))
     return 0 if answer["ok"] else 1
 
@@ -317,45 +299,8 @@ def rebuild(*, project: Project = "default", machine: Json = False) -> None:
                 screen.tell(f"Interrupted: `whence rebuild` goes on; {project} may take no events until it has.")
                 raise
 
-    folded = {"project": project, "events": _ask(screen, _settings(), work, install=False)}
+    folded = {"project": project, "events": asked(screen, configured(), work, install=False)}
     screen.answer(folded, lambda: [f"right, as its {folded['events']:,} events make it"])
-
-
-@app.command(epilog="Example: whence embed --project peps")
-def embed(
-    *,
-    project: Annotated[
-        str | None, typer.Option("--project", "-p", metavar="NAME", help="This one alone; else all of them.")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Instead of what WHENCE_EMBEDDER names: another of its values.")
-    ] = None,
-    machine: Json = False,
-) -> None:
-    """Have every node embedded, so that search finds it by its meaning; `whence up` does so in the background.
-
-    What has its vector already is left alone, and so are the vectors of other models.
-    """
-    from functools import partial  # noqa: PLC0415
-
-    from api.course import embedding  # noqa: PLC0415
-    from graph.embedding.choice import required  # noqa: PLC0415
-    from graph.embedding.filler import Filler  # noqa: PLC0415
-
-    screen, settings = Screen(machine=machine), _settings()
-    embedder = required(settings.embedder, settings.home / "cache", model)
-
-    async def work(service: Service) -> dict[str, int]:
-        filler, named = Filler(service.store, embedder), [project] if project else await service.projects()
-        with embedding(screen) as told:
-            try:
-                return {name: await filler.fill(name, partial(told, name)) for name in named}
-            finally:
-                await embedder.close()
-
-    made = _ask(screen, settings, work)
-    answer = {"model": embedder.profile.name, "projects": made}
-    screen.answer(answer, lambda: [f"{count:,} nodes embedded in {name}" for name, count in made.items()])
 
 
 @app.command(epilog="Example: whence stats --project peps")
@@ -369,7 +314,7 @@ def stats(*, project: Project = "default", machine: Json = False) -> None:
         await answers.require_project(service, project)
         return await service.stats(project)
 
-    counts = _ask(screen, _settings(), work)
+    counts = asked(screen, configured(), work)
     screen.answer(counts, lambda: report.counted(counts))
 
 
@@ -385,8 +330,8 @@ def show(
     """Show a node: state, validity, cautions, relations, evidence, history, and what rests on it."""
     from api import answers, report  # noqa: PLC0415
 
-    screen, instant = Screen(machine=machine), _instant(as_of)
-    answer = _ask(screen, _settings(), lambda service: answers.shown(service, project, key, generation, instant))
+    screen, instant = Screen(machine=machine), instant_of(as_of)
+    answer = asked(screen, configured(), lambda service: answers.shown(service, project, key, generation, instant))
     screen.answer(answer, lambda: report.shown(answer))
 
 
@@ -409,7 +354,7 @@ def trace(
     """Follow where a node came from, or what came from it, as a tree."""
     from api import answers, report  # noqa: PLC0415
 
-    screen, instant = Screen(machine=machine), _instant(as_of)
+    screen, instant = Screen(machine=machine), instant_of(as_of)
 
     async def work(service: Service) -> answers.Row:
         await answers.require_project(service, project)
@@ -425,129 +370,5 @@ def trace(
         )
         return answers.plain_walk(walk, evidence=machine)
 
-    walk = _ask(screen, _settings(), work)
+    walk = asked(screen, configured(), work)
     screen.answer(walk, lambda: report.traced(walk, direction))
-
-
-@app.command(epilog='Example: whence search "global interpreter lock" --project peps')
-def search(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What about.")],
-    *,
-    first: Annotated[int, typer.Option(metavar="N", help="How many at most, 1 to 200.")] = 20,
-    include_retired: Retired = False,
-    as_of: AsOf = None,
-    project: Project = "default",
-    machine: Json = False,
-) -> int:
-    """Find the nodes that answer a text, best first, with what there is to doubt about each."""
-    from api import answers, embedders, report  # noqa: PLC0415
-
-    screen, settings, instant = Screen(machine=machine), _settings(), _instant(as_of)
-
-    async def work(service: Service) -> answers.Row:
-        asked = await answers.asked(service, project, text, instant, None, include_retired=include_retired)
-        async with embedders.retrieving(settings, service) as retrieval:
-            return await answers.found(retrieval, asked, first)
-
-    answer = _ask(screen, settings, work)
-    screen.answer(answer, lambda: report.found(answer))
-    return 0 if answer["items"] else 1
-
-
-@app.command(epilog='Example: whence ask "How is the lock made optional?" --budget 600 --project peps')
-def ask(
-    goal: Annotated[str, typer.Argument(metavar="GOAL", help="What the knowledge is wanted for.")],
-    *,
-    budget: Annotated[int, typer.Option(metavar="N", help="Tokens that the block may take, 0 to 1000000.")] = 1200,
-    form: Annotated[
-        BlockForm, typer.Option("--format", case_sensitive=False, help="How the block is written.")
-    ] = BlockForm.PROMPT,
-    include_retired: Retired = False,
-    as_of: AsOf = None,
-    valid_at: Annotated[
-        str | None, typer.Option("--valid-at", metavar="INSTANT", help="Only what was true of the world then.")
-    ] = None,
-    project: Project = "default",
-    machine: Json = False,
-) -> int:
-    """Write a context block for an agent: what serves a goal and fits a budget."""
-    from api import answers, embedders  # noqa: PLC0415
-
-    screen, settings = Screen(machine=machine), _settings()
-    instant, world = _instant(as_of), _instant(valid_at, "--valid-at")
-
-    async def work(service: Service) -> answers.Row:
-        asked = await answers.asked(service, project, goal, instant, world, include_retired=include_retired)
-        async with embedders.retrieving(settings, service) as retrieval:
-            return await answers.block(retrieval, asked, budget, form.value)
-
-    answer = _ask(screen, settings, work)
-    if machine:
-        screen.document(answer)
-    else:
-        sys.stdout.write(answer["text"])
-        screen.tell(f"{answer['tokens']:,} tokens, {len(answer['items'])} included, {answer['omitted']:,} left out")
-    return 0 if answer["items"] else 1
-
-
-@app.command(epilog="Example: whence sweep --older-than P180D --project peps")
-def sweep(
-    *,
-    older_than: Annotated[str, typer.Option(metavar="DURATION", help="ISO 8601, such as P90D.")],
-    project: Project = "default",
-    machine: Json = False,
-) -> None:
-    """Challenge the confirmed nodes that nothing has verified for so long."""
-    from api import answers  # noqa: PLC0415
-    from api.inputs import duration  # noqa: PLC0415
-    from graph import aging  # noqa: PLC0415
-
-    screen, settings = Screen(machine=machine), _settings()
-    age = duration(older_than, "--older-than")
-
-    async def work(service: Service) -> answers.Row:
-        await answers.require_project(service, project)
-        return {"project": project, "challenged": await aging.sweep(service, project, age, settings.actor)}
-
-    answer = _ask(screen, settings, work)
-    screen.answer(answer, lambda: [f"{answer['challenged']:,} challenged"])
-
-
-def _ask(screen: Screen, settings: Settings, work: Callable[[Service], Awaitable[T]], *, install: bool = True) -> T:
-    """Do some work with the service, on the database that is to be had; its schema is installed unless told not to."""
-    import asyncio  # noqa: PLC0415
-
-    from api.connect import database  # noqa: PLC0415
-    from graph.service import Service  # noqa: PLC0415
-    from graph.store import Store  # noqa: PLC0415
-
-    with database(settings, screen.tell) as found, asyncio.Runner() as runner:
-
-        async def asked() -> T:
-            login = (found.uri, found.username, found.password, found.database)
-            async with Store.open(*login, found.require_room, install=install) as store:
-                return await work(Service(store))
-
-        return runner.run(asked())
-
-
-def _settings() -> Settings:
-    """What the environment says; the log goes to standard error from here on, at its level."""
-    from api.settings import Settings  # noqa: PLC0415
-
-    settings = Settings.from_environment()
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
-    for name in ("whence", "graph", "api"):
-        logging.getLogger(name).setLevel(settings.log_level)
-    if settings.log_level > logging.DEBUG:  # what the driver meets reaches people as an error of ours
-        logging.getLogger("neo4j").setLevel(logging.CRITICAL)
-    return settings
-
-
-def _instant(text: str | None, option: str = "--as-of") -> datetime | None:
-    if text is None:
-        return None
-    day = re.fullmatch(r"\d{4}-\d{2}-\d{2}", text)
-    return checked_instant(f"{text}T00:00:00Z" if day else text, option)

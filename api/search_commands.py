@@ -1,0 +1,147 @@
+"""The commands that find, that write blocks, and that keep what is found fit: search, ask, sweep, embed."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.command import AsOf, Json, Project, Retired, asked, configured, instant_of
+from api.screen import Screen
+
+if TYPE_CHECKING:
+    from graph.service import Service
+
+commands = typer.Typer()
+
+
+class BlockForm(StrEnum):
+    """How a context block is written."""
+
+    PROMPT = "prompt"
+    MARKDOWN = "markdown"
+    JSON = "json"
+    XML = "xml"
+
+
+@commands.command(epilog='Example: whence search "global interpreter lock" --project peps')
+def search(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What about.")],
+    *,
+    first: Annotated[int, typer.Option(metavar="N", help="How many at most, 1 to 200.")] = 20,
+    include_retired: Retired = False,
+    as_of: AsOf = None,
+    project: Project = "default",
+    machine: Json = False,
+) -> int:
+    """Find the nodes that answer a text, best first, with what there is to doubt about each."""
+    from api import answers, embedders, report  # noqa: PLC0415
+
+    screen, settings, instant = Screen(machine=machine), configured(), instant_of(as_of)
+
+    async def work(service: Service) -> answers.Row:
+        wanted = await answers.asked(service, project, text, instant, None, include_retired=include_retired)
+        async with embedders.retrieving(settings, service) as retrieval:
+            return await answers.found(retrieval, wanted, first)
+
+    answer = asked(screen, settings, work)
+    screen.answer(answer, lambda: report.found(answer))
+    return 0 if answer["items"] else 1
+
+
+@commands.command(epilog='Example: whence ask "How is the lock made optional?" --budget 600 --project peps')
+def ask(
+    goal: Annotated[str, typer.Argument(metavar="GOAL", help="What the knowledge is wanted for.")],
+    *,
+    budget: Annotated[int, typer.Option(metavar="N", help="Tokens that the block may take, 0 to 1000000.")] = 1200,
+    form: Annotated[
+        BlockForm, typer.Option("--format", case_sensitive=False, help="How the block is written.")
+    ] = BlockForm.PROMPT,
+    include_retired: Retired = False,
+    as_of: AsOf = None,
+    valid_at: Annotated[
+        str | None, typer.Option("--valid-at", metavar="INSTANT", help="Only what was true of the world then.")
+    ] = None,
+    project: Project = "default",
+    machine: Json = False,
+) -> int:
+    """Write a context block for an agent: what serves a goal and fits a budget."""
+    from api import answers, embedders  # noqa: PLC0415
+
+    screen, settings = Screen(machine=machine), configured()
+    instant, world = instant_of(as_of), instant_of(valid_at, "--valid-at")
+
+    async def work(service: Service) -> answers.Row:
+        wanted = await answers.asked(service, project, goal, instant, world, include_retired=include_retired)
+        async with embedders.retrieving(settings, service) as retrieval:
+            return await answers.block(retrieval, wanted, budget, form.value)
+
+    answer = asked(screen, settings, work)
+    if machine:
+        screen.document(answer)
+    else:
+        sys.stdout.write(answer["text"])
+        screen.tell(f"{answer['tokens']:,} tokens, {len(answer['items'])} included, {answer['omitted']:,} left out")
+    return 0 if answer["items"] else 1
+
+
+@commands.command(epilog="Example: whence sweep --older-than P180D --project peps")
+def sweep(
+    *,
+    older_than: Annotated[str, typer.Option(metavar="DURATION", help="ISO 8601, such as P90D.")],
+    project: Project = "default",
+    machine: Json = False,
+) -> None:
+    """Challenge the confirmed nodes that nothing has verified for so long."""
+    from api import answers  # noqa: PLC0415
+    from api.inputs import duration  # noqa: PLC0415
+    from graph import aging  # noqa: PLC0415
+
+    screen, settings = Screen(machine=machine), configured()
+    age = duration(older_than, "--older-than")
+
+    async def work(service: Service) -> answers.Row:
+        await answers.require_project(service, project)
+        return {"project": project, "challenged": await aging.sweep(service, project, age, settings.actor)}
+
+    answer = asked(screen, settings, work)
+    screen.answer(answer, lambda: [f"{answer['challenged']:,} challenged"])
+
+
+@commands.command(epilog="Example: whence embed --project peps")
+def embed(
+    *,
+    project: Annotated[
+        str | None, typer.Option("--project", "-p", metavar="NAME", help="This one alone; else all of them.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Instead of what WHENCE_EMBEDDER names: another of its values.")
+    ] = None,
+    machine: Json = False,
+) -> None:
+    """Have every node embedded, so that search finds it by its meaning; `whence up` does so in the background.
+
+    What has its vector already is left alone, and so are the vectors of other models.
+    """
+    from functools import partial  # noqa: PLC0415
+
+    from api.course import embedding  # noqa: PLC0415
+    from graph.embedding.choice import required  # noqa: PLC0415
+    from graph.embedding.filler import Filler  # noqa: PLC0415
+
+    screen, settings = Screen(machine=machine), configured()
+    embedder = required(settings.embedder, settings.home / "cache", model)
+
+    async def work(service: Service) -> dict[str, int]:
+        filler, named = Filler(service.store, embedder), [project] if project else await service.projects()
+        with embedding(screen) as told:
+            try:
+                return {name: await filler.fill(name, partial(told, name)) for name in named}
+            finally:
+                await embedder.close()
+
+    made = asked(screen, settings, work)
+    answer = {"model": embedder.profile.name, "projects": made}
+    screen.answer(answer, lambda: [f"{count:,} nodes embedded in {name}" for name, count in made.items()])
