@@ -40,6 +40,8 @@ from graph.store import Store, Taken
 ROUNDS = int(os.environ.get("WHENCE_ROUNDS", "1000"))
 Answer = Taken | KnowledgeError
 PROOF = [{"type": "run", "source": "run:1"}]
+RETRIES_SECONDS = 1.0  # for which a command is sent again over a link that is down
+DOWN_SECONDS = 5.0  # longer than the pause that may begin right before the end of that
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def through(
     neo4j: Connection, open_store: Store, loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Through]:
     """Run a scenario over a link of its own, on an emptied store."""
-    monkeypatch.setattr("graph.store.RETRY_SECONDS", 1.0)  # so that a link that is down is told of soon
+    monkeypatch.setattr("graph.store.RETRY_SECONDS", RETRIES_SECONDS)  # so that a link that is down is told of soon
 
     @asynccontextmanager
     async def ends() -> AsyncGenerator[Ends]:
@@ -306,7 +308,7 @@ def test_a_link_that_is_cut_for_seconds_costs_answers_and_no_event(through: Thro
     async def cut(link: Link) -> None:
         await asyncio.sleep(0.5)
         link.down()
-        await asyncio.sleep(3)
+        await asyncio.sleep(DOWN_SECONDS)
         link.up()
         await asyncio.sleep(0.5)
 
