@@ -6,7 +6,8 @@ journal's one door, so that GraphQL and files meet the same checks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,7 +47,7 @@ from api.types import (
     node_of_id,
     read_impact,
 )
-from graph import aging
+from graph import aging, executions
 from graph.commands import read_command
 from graph.errors import InternalError, KnowledgeError, ValidationError
 from graph.knowledge import Kind, Relation, Transition, checked_key
@@ -231,6 +232,11 @@ class Transitioned:
     applied: bool = strawberry.field(description="False where the very same event had been taken before.")
     newly_at_risk: int = strawberry.field(description="How many nodes this event newly put at risk.")
 
+    @classmethod
+    def of(cls, taken: Taken) -> Transitioned:
+        """What became of a command."""
+        return cls(taken=taken, applied=taken.applied, newly_at_risk=taken.newly_at_risk)
+
     @field
     async def knowledge(self, info: Info) -> Knowledge:
         """The node that the event was about; after `correct` the retired one."""
@@ -271,15 +277,22 @@ async def _take(
         **_event_fields(event),
     }
     info.context.renew()
-    try:
+    with _as_the_caller_wrote(key_name):
         taken = await info.context.service.run(read_command(line, actor=info.context.actor))
+    return Transitioned.of(taken)
+
+
+@contextmanager
+def _as_the_caller_wrote(key_name: str = "key") -> Generator[None]:
+    """Refusals name the fields as the mutation does."""
+    try:
+        yield
     except KnowledgeError as error:
         written, spoken = error.field, argument_name(error.field, key_name)
         if written and spoken and error.message.startswith(written):
             error.message = spoken + error.message.removeprefix(written)
         error.field = spoken
         raise
-    return Transitioned(taken=taken, applied=taken.applied, newly_at_risk=taken.newly_at_risk)
 
 
 def argument_name(written: str | None, key_name: str = "key") -> str | None:
@@ -487,6 +500,24 @@ class Mutation:
     ) -> Transitioned:
         """Copies the node to another project, where it is proposed."""
         return await _take(info, Transition.TRANSFERRED, project, key, event, {"to_project": to_project})
+
+    @field
+    async def observe_execution(
+        self,
+        info: Info,
+        project: str,
+        workspace: str,
+        command: str,
+        exit_code: int,
+        operation_id: str,
+        event: EventInput | None = UNSET,
+    ) -> Transitioned | None:
+        """A command that ran in a sandbox; null where it is no verification or build, or it failed."""
+        ran = executions.Execution(project, workspace, command, exit_code, operation_id)
+        info.context.renew()
+        with _as_the_caller_wrote():
+            taken = await executions.observe(info.context.service, ran, info.context.actor, _event_fields(event))
+        return None if taken is None else Transitioned.of(taken)
 
     @field
     async def sweep(self, info: Info, project: str, older_than: str) -> int:

@@ -59,7 +59,9 @@ class Command:
     """A checked request to change something, not yet decided.
 
     ``payload`` holds what the caller gave in normal form, without the values that the service fills in; ``minted`` is
-    one fresh sortable id, from which the ids that the caller left out are made.
+    one fresh sortable id, from which the ids that the caller left out are made. What it asks for may depend on where
+    its node stands by then: ``in_state`` holds the commands that take its place, which are equal to it but in their
+    transition, reason and payload; a new node is proposed.
     """
 
     project: str
@@ -74,6 +76,7 @@ class Command:
     caused_by: tuple[str, ...] = ()
     execution: Json | None = None
     minted: str = ""
+    in_state: Mapping[State, Command] | None = None
 
     @property
     def keyed(self) -> str:

@@ -76,6 +76,7 @@ def decide(slices: Mapping[str, Slice], command: Command, now: datetime, *, rule
             PROPOSITION_CONFLICT, TERMINAL_STATE, AUTHORITY, RELATION_REFUSED.
     """
     here = slices[command.project]
+    command = _as_it_stands(here, command)
     if known := here.events.get(command.event_id):
         repeats(known, command)
         return Decision(standing=known.seq, node=(known.key, known.generation))
@@ -84,6 +85,16 @@ def decide(slices: Mapping[str, Slice], command: Command, now: datetime, *, rule
     if command.transition is Transition.PROPOSED:
         return _decide_proposal(here, command, now, rules=rules)
     return _decide_on(slices, _known_node(here, command), command, now, rules=rules)
+
+
+def _as_it_stands(here: Slice, command: Command) -> Command:
+    """The command that the state of its node asks for; of one that was taken before, the one that it was then."""
+    if command.in_state is None:
+        return command
+    if known := here.events.get(command.event_id):
+        return next((c for c in command.in_state.values() if c.transition is known.transition), command)
+    node = here.node(command.keyed)
+    return command if node is None else command.in_state[node.state]
 
 
 def _known_node(here: Slice, command: Command) -> Node:

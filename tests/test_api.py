@@ -151,6 +151,11 @@ EVERY_MUTATION = [
     ),
     ('propose(project: "P", key: "b", proposition: "B again")', "PROPOSED", "PROPOSED"),
     ('invalidate(project: "P", key: "b", event: {reason: "no"})', "INVALIDATED", "INVALIDATED"),
+    (
+        'observeExecution(project: "P", workspace: "w", command: "make check", exitCode: 0, operationId: "o-1")',
+        "PROPOSED",
+        "PROPOSED",
+    ),
 ]
 
 

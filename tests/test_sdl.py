@@ -37,7 +37,6 @@ LATER_TYPES = {
 LATER_FIELDS = {
     "Knowledge.concept",
     "Mutation.recordConcept",
-    "Mutation.observeExecution",
     "Mutation.ingest",
 }
 
