@@ -154,6 +154,11 @@ def duration(text: str, field: str) -> timedelta:
         raise ValidationError(f"{field} is no duration", field=field, allowed=allowed) from None
 
 
+def duration_text(time: timedelta) -> str:
+    """A time as an ISO 8601 duration."""
+    return cast("Any", isodate).duration_isoformat(time)
+
+
 def checked_hash(text: str | None) -> str | None:
     """A hash that a caller kept.
 

@@ -26,6 +26,7 @@ from api.inputs import (
     checked_hash,
     chosen,
     duration,
+    duration_text,
     filter_of,
     given,
     tense_of,
@@ -77,6 +78,11 @@ class Query(Retrieving):
     async def projects(self, info: Info) -> list[str]:
         """The names of all projects, sorted."""
         return await info.context.service.projects()
+
+    @field
+    async def aging_time(self, info: Info, project: str) -> str:
+        """How long after it was last verified a live node of the project counts as stale, as ISO 8601."""
+        return duration_text(await info.context.service.aging.of(checked_key(project, "project")))
 
     @field
     async def knowledge(
@@ -525,6 +531,12 @@ class Mutation:
         info.context.renew()
         checked_key(project, "project")
         return await aging.sweep(info.context.service, project, duration(older_than, "olderThan"), info.context.actor)
+
+    @field
+    async def set_aging_time(self, info: Info, project: str, aging: str) -> str:
+        """Sets the project's aging time, an ISO 8601 duration, from now on; what was set."""
+        await info.context.service.aging.set(checked_key(project, "project"), duration(aging, "aging"))
+        return duration_text(await info.context.service.aging.of(project))
 
 
 def build_schema(plans: Plans | None = None) -> ServedSchema:

@@ -1,4 +1,4 @@
-"""The commands that find, that write blocks, and that keep what is found fit: search, ask, sweep, embed."""
+"""The commands that find, that write blocks, and that keep what is found fit: search, ask, sweep, aging, embed."""
 
 from __future__ import annotations
 
@@ -108,6 +108,30 @@ def sweep(
 
     answer = asked(screen, settings, work)
     screen.answer(answer, lambda: [f"{answer['challenged']:,} challenged"])
+
+
+@commands.command(epilog="Example: whence aging P30D --project peps")
+def aging(
+    time: Annotated[str | None, typer.Argument(metavar="DURATION", help="ISO 8601, such as P30D; from now on.")] = None,
+    *,
+    project: Project = "default",
+    machine: Json = False,
+) -> None:
+    """Show or set how long after it was last verified a live node counts as stale; 90 days unless it was set."""
+    from api import answers  # noqa: PLC0415
+    from api.inputs import duration, duration_text  # noqa: PLC0415
+
+    screen, settings = Screen(machine=machine), configured()
+    wanted = None if time is None else duration(time, "DURATION")
+
+    async def work(service: Service) -> answers.Row:
+        await answers.require_project(service, project)
+        if wanted is not None:
+            await service.aging.set(project, wanted)
+        return {"project": project, "aging": duration_text(await service.aging.of(project))}
+
+    answer = asked(screen, settings, work)
+    screen.answer(answer, lambda: [f"stale after {answer['aging']} without verification"])
 
 
 @commands.command(epilog="Example: whence embed --project peps")

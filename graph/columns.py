@@ -2,8 +2,8 @@
 
 A shape is a tuple of columns, and a thing of that shape is a list of their values in the same order, which costs the
 database and the driver less than a map. Nothing that a caller wrote becomes part of a statement: every text here is put
-together from the literals of this module, and pyright refuses any other. They take one parameter, ``$aged``: the
-instant before which a live node must have been verified to be stale.
+together from the literals of this module, and pyright refuses any other. They take one parameter, ``$aged``: by
+project the instant before which a live node must have been verified last to be stale.
 
 What a COLLECT holds the database does not count, and it would run out of memory over the evidence of a page. What a
 sort or an aggregation holds it counts, and refuses in time; so what is given is also the last thing sorted by.
@@ -19,6 +19,7 @@ from graph.knowledge import Relation
 
 EDGES_MAX = 20_000  # edges of one node in one answer; the statement reads one more to tell
 Side = Literal["upstream", "downstream", "both"]
+AGED = "$aged"
 
 _NODE: Mapping[str, LiteralString] = {
     "project": "@.project",
@@ -34,7 +35,7 @@ _NODE: Mapping[str, LiteralString] = {
     "valid_to": "toString(@.valid_to)",
     "updated_at": "toString(@.updated_at)",
     "verified_at": "toString(@.verified_at)",
-    "stale": "NOT @:Retired AND coalesce(@.verified_at, @.created_at) < datetime($aged)",
+    "stale": "NOT @:Retired AND coalesce(@.verified_at, @.created_at) < datetime($aged[@.project])",
     "uses": "@.uses",
     "lineage": "@.lineage",
     "nothing": "null",

@@ -6,7 +6,7 @@ callers repeat, at what the database itself takes. Rows are lists in the order o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, LiteralString, NamedTuple
@@ -14,7 +14,7 @@ from typing import Any, LiteralString, NamedTuple
 from graph import columns as shapes
 from graph import queries, received
 from graph.columns import EdgeColumns, NodeColumns, Side
-from graph.knowledge import AGING, NodeId, Relation, instant_text
+from graph.knowledge import NodeId, Relation, instant_text
 from graph.queries import Query
 from graph.service import Filter, Service
 from graph.sharing import Shared
@@ -78,7 +78,8 @@ class CompiledReads:
 
     async def _knowledge(self, query: Query, together: list[Wanted]) -> list[Values | None]:
         with received.allowed(received.ANSWER_BYTES_MAX):  # of all who share it, not of the one who came first
-            rows = await self._column(query, together=[wanted._asdict() for wanted in together])
+            asked = [wanted._asdict() for wanted in together]
+            rows = await self._column(query, {wanted.project for wanted in together}, together=asked)
         found: list[Values | None] = [None] * len(together)
         for index, values in rows:
             found[index] = values
@@ -88,9 +89,8 @@ class CompiledReads:
         self, columns: NodeColumns, project: str, wanted: Filter, first: int, after: NodeId | None
     ) -> list[Values]:
         """Up to ``first`` nodes that a filter lets through, by key and generation, behind the node ``after``."""
-        return await self._column(
-            _of_page(wanted.statement, columns), **wanted.page(project, first, after, self._service.now())
-        )
+        asked = wanted.page(project, first, after, await self._service.aging.limit(project))
+        return await self._column(_of_page(wanted.statement, columns), {project}, **asked)
 
     async def walk(
         self,
@@ -106,7 +106,7 @@ class CompiledReads:
         query = _of_walk(_WALKS[side], columns, relations, max(depth, 1))
         # Depth 0 keeps the root alone; whether that cuts something the walk tells all the same.
         kept = max_nodes if depth else 0
-        record = await self._single(query, project=project, key=key, depth=depth, max_nodes=kept)
+        record = await self._single(query, {project}, project=project, key=key, depth=depth, max_nodes=kept)
         if record is None:
             return None
         root, nodes, edges, evidence, cut, seq = record
@@ -119,6 +119,7 @@ class CompiledReads:
         after_key, after_generation = after if after is not None else ("", 0)
         record = await self._single(
             _of_nodes("compiled_impact", columns),
+            {project},
             project=project,
             key=key,
             after_key=after_key,
@@ -127,15 +128,15 @@ class CompiledReads:
         )
         return None if record is None else (record[0], record[1])
 
-    async def _single(self, query: Query, **params: Any) -> Values | None:
-        return await self._service.store.single(query, aged=self._aged(), **params)
+    async def _single(self, query: Query, projects: Collection[str], **params: Any) -> Values | None:
+        if shapes.AGED in query.text:
+            limits = [(name, await self._service.aging.limit(name)) for name in projects]
+            params["aged"] = {name: instant_text(limit) for name, limit in limits}
+        return await self._service.store.single(query, **params)
 
-    def _aged(self) -> str:
-        return instant_text(self._service.now() - AGING)
-
-    async def _column(self, query: Query, **params: Any) -> list[Values]:
+    async def _column(self, query: Query, projects: Collection[str], **params: Any) -> list[Values]:
         """The rows of a statement that gives them as one list."""
-        record = await self._single(query, **params)
+        record = await self._single(query, projects, **params)
         assert record is not None, "an aggregation gives a record"
         return record[0]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from graph.knowledge import AGING, Kind, NodeId, State, instant_text
+from graph.knowledge import Kind, NodeId, State, instant_text
 from graph.rows import Row
 
 
@@ -29,8 +29,11 @@ class Filter:
             return "knowledge_page_of_states"
         return "knowledge_page" if self.kinds is None else "knowledge_page_of_kinds"
 
-    def page(self, project: str, first: int, after: NodeId | None, now: datetime) -> Row:
-        """What any of the statements takes for up to ``first`` nodes behind the node ``after``."""
+    def page(self, project: str, first: int, after: NodeId | None, limit: datetime) -> Row:
+        """What any of the statements takes for up to ``first`` nodes behind the node ``after``.
+
+        What was verified last before ``limit`` is stale.
+        """
         prefix = self.key_prefix or ""
         key, generation = after if after is not None else (prefix, 0)
         return {
@@ -39,16 +42,16 @@ class Filter:
             "key": key,
             "generation": generation,
             "first": first,
-            "filters": self._filters(now),
+            "filters": self._filters(limit),
         }
 
-    def _filters(self, now: datetime) -> Row:
+    def _filters(self, limit: datetime) -> Row:
         return {
             "states": _values(self.states),
             "kinds": _values(self.kinds),
             "at_risk": self.at_risk,
             "stale": self.stale,
-            "aged": instant_text(now - AGING),
+            "aged": instant_text(limit),
             "updated_after": None if self.updated_after is None else instant_text(self.updated_after),
             "valid_at": None if self.valid_at is None else instant_text(self.valid_at),
         }

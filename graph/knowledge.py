@@ -26,7 +26,7 @@ RELATIONS_MAX = 1_000  # relations in one proposal
 CAUSES_MAX = 100  # events that one event may name as its causes
 SOURCES_MAX = 1_000  # sources in one lineage
 TIME_AHEAD_MAX = timedelta(minutes=5)  # rules.md section 2
-AGING = timedelta(days=90)  # after this long without verification a live node counts as stale
+AGING = timedelta(days=90)  # a project's aging time where none was set
 
 # What XML 1.0 cannot carry, lone surrogates included (rules.md section 1).
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -307,8 +307,3 @@ def instant_text(instant: datetime) -> str:
     """The one written form of an instant: UTC, ``Z``, as much of a fraction as there is; Neo4j writes it so too."""
     text = instant.astimezone(UTC).replace(tzinfo=None).isoformat()
     return (text.rstrip("0") if "." in text else text) + "Z"
-
-
-def is_stale(now: datetime, verified: str, *, retired: bool) -> bool:
-    """Whether nothing has verified a live node for the aging time; ``verified`` is when it was, or was created."""
-    return not retired and datetime.fromisoformat(verified) < now - AGING

@@ -270,7 +270,7 @@ class Retrieval:
         if asked.at is not None:
             then = await self.service.nodes(asked.project, [id_of(node) for node in there], asked.at)
             return {id_of(node): then[id_of(node)] for node in there if id_of(node) in then}
-        return {id_of(node): self.service.aged(node) for node in there}
+        return {id_of(node): node for node in await self.service.aged(asked.project, there)}
 
     async def _ties(self, asked: Asked, ids: Sequence[NodeId], seq: int) -> list[Tie]:
         if not ids:

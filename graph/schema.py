@@ -66,6 +66,14 @@ class Project(AsyncStructuredNode):
     rebuilding: Any = BooleanProperty()
 
 
+class Aging(AsyncStructuredNode):
+    """How many seconds after its last verification a node of a project counts as stale, as set at an instant."""
+
+    project: Any = StringProperty(required=True)
+    since: Any = DateTimeNeo4jFormatProperty(required=True)
+    seconds: Any = IntegerProperty()
+
+
 class Evidence(AsyncStructuredNode):
     """A pointer to what a node rests on (PROV: Entity)."""
 
@@ -171,7 +179,7 @@ class Event(AsyncStructuredNode):
     causes = AsyncRelationshipTo("Event", "CAUSED_BY")
 
 
-MODELS = (Project, Knowledge, Evidence, Representation, Filling, Event)
+MODELS = (Project, Aging, Knowledge, Evidence, Representation, Filling, Event)
 _DECLARED_BY_NEOMODEL = "constraint_unique_Project_name"
 _STATEMENT = re.compile(r"FOR \(\w+:(\w+)\) (?:REQUIRE|ON|ON EACH) [(\[]([^)\]]*)[)\]]( IS UNIQUE)?")
 _ANALYZER = re.compile(r"`fulltext.analyzer`: '([\w-]+)'")

@@ -13,13 +13,14 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from graph import audit, exchange, rebuild, risk
+from graph.aging_times import AgingTimes, is_stale
 from graph.commands import Command
 from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError
 from graph.filters import Filter
 from graph.fold import ALWAYS
 from graph.group_commit import GroupCommit
 from graph.journal import Head
-from graph.knowledge import Kind, NodeId, Relation, State, checked_key, instant_text, is_stale
+from graph.knowledge import Kind, NodeId, Relation, State, checked_key, instant_text
 from graph.readiness import Readiness
 from graph.rows import Row, event_of, id_of
 from graph.store import Store, Taken
@@ -69,6 +70,7 @@ class Service:
         self.store = store
         self.readiness = Readiness(store.driver, store.database, store.require_room)
         self.now = clock
+        self.aging = AgingTimes(store, clock)
         self._appends = GroupCommit(store, clock)
         self._grown = grown
 
@@ -128,7 +130,7 @@ class Service:
         rows = await self.store.read(
             "knowledge_get", project=project, key=key, lowest=lowest, highest=highest, evidence=evidence
         )
-        return self.aged(rows[0]["node"]) if rows else None
+        return (await self.aged(project, [rows[0]["node"]]))[0] if rows else None
 
     async def nodes(self, project: str, ids: Sequence[NodeId], at: Moment | None = None) -> dict[NodeId, Row]:
         """Nodes by key and generation, now or at a moment; what does not exist (yet) is left out.
@@ -139,20 +141,21 @@ class Service:
         _refuse_many(ids)
         if at is None:
             rows = await self.store.read("knowledge_nodes", project=project, ids=_listed(ids))
-            return {id_of(row["node"]): self.aged(row["node"]) for row in rows}
+            return {id_of(node): node for node in await self.aged(project, [row["node"] for row in rows])}
         rows = await self.store.read("knowledge_as_of", project=project, ids=_listed(ids), seq=at.seq)
         found = {id_of(row["node"]): row["node"] for row in rows}
         marked = await self._marked_then(project, [i for i, node in found.items() if not node["retired"]], at)
-        return {node_id: self._then(node, at, at_risk=node_id in marked) for node_id, node in found.items()}
+        limit = await self.aging.limit(project, at.instant)
+        return {i: _then(node, at_risk=i in marked, stale=is_stale(node, limit)) for i, node in found.items()}
 
     async def page(
         self, project: str, wanted: Filter, first: int, after: NodeId | None = None, *, evidence: bool = False
     ) -> Page:
         """A page of the nodes that a filter lets through, by key and generation, behind the node ``after``."""
         _check_first(first)
-        asked = wanted.page(project, first + 1, after, self.now())
+        asked = wanted.page(project, first + 1, after, await self.aging.limit(project))
         rows = await self.store.read(wanted.statement, **asked, evidence=evidence)
-        return _paged([self.aged(row["node"]) for row in rows], first)
+        return _paged(await self.aged(project, [row["node"] for row in rows]), first)
 
     async def evidence(self, project: str, ids: Sequence[NodeId], at: Moment | None = None) -> dict[NodeId, list[Row]]:
         """What nodes stand on, in the order of the events that said so."""
@@ -280,7 +283,7 @@ class Service:
         at = None if as_of is None else await self.position(project, as_of)
         head = await self.head(project) if at is None else at
         walk = await self._walk(project, id_of(root), at, direction, relations, depth, max_nodes, evidence=evidence)
-        maps = {id_of(node): self.aged(node) for node in walk["maps"]}
+        maps = {id_of(node): node for node in await self.aged(project, walk["maps"])}
         if at is not None:
             maps = await self.nodes(project, list(maps), at)
         nodes = [maps[k, g] | {"distance": distance} for k, g, distance in walk["nodes"]]
@@ -342,7 +345,7 @@ class Service:
                 first=first + 1,
             )
         )[0]
-        page = _paged([self.aged(node) for node in row["nodes"]], first)
+        page = _paged(await self.aged(project, row["nodes"]), first)
         return {"count": row["count"], "items": page.items, "has_next": page.has_next}
 
     async def why_at_risk(self, project: str, key: str) -> list[Row]:
@@ -444,15 +447,10 @@ class Service:
         """Return when requests can be served; as ``Readiness.require``."""
         return await self.readiness.require()
 
-    def aged(self, node: Row) -> Row:
-        """A node's map with whether it is stale now."""
-        return node | {"stale": _stale(node, self.now())}
-
-    def _then(self, node: Row, at: Moment, *, at_risk: bool) -> Row:
-        creation: Mapping[str, Any] = json.loads(node.pop("creation"))
-        if not node["retired"]:
-            node["valid_to"] = creation.get("valid_to")
-        return node | {"at_risk": at_risk, "stale": _stale(node, at.instant)}
+    async def aged(self, project: str, nodes: Iterable[Row]) -> list[Row]:
+        """Maps of a project's nodes with whether they are stale now."""
+        limit = await self.aging.limit(project)
+        return [node | {"stale": is_stale(node, limit)} for node in nodes]
 
     async def _marked_then(self, project: str, ids: Sequence[NodeId], at: Moment) -> frozenset[NodeId]:
         if not ids:
@@ -500,8 +498,11 @@ def _risk_graph(rows: list[Row]) -> _RiskGraph:
     return graph
 
 
-def _stale(node: Row, now: datetime) -> bool:
-    return is_stale(now, node["verified_at"] or node["created_at"], retired=node["retired"])
+def _then(node: Row, *, at_risk: bool, stale: bool) -> Row:
+    creation: Mapping[str, Any] = json.loads(node.pop("creation"))
+    if not node["retired"]:
+        node["valid_to"] = creation.get("valid_to")
+    return node | {"at_risk": at_risk, "stale": stale}
 
 
 def _event_map(raw: Row) -> Row:

@@ -137,6 +137,7 @@ SMALL = (
                 "search",
                 "ask",
                 "sweep",
+                "aging",
             )
         ),
         ["export", "journal", "--help"],
@@ -169,6 +170,7 @@ def test_help_loads_nothing_heavy() -> None:
         (["ask", "x", "--format", "yaml"], "--format"),
         (["ask", "x", "--valid-at", "then"], "--valid-at"),
         (["sweep", "--older-than", "soon"], "--older-than"),
+        (["aging", "soon"], "DURATION"),
         (["verify", "--saved-seq", "3"], "--saved-hash"),
         (["export", "journal"], "--json"),
         (["import", "/nowhere/at/all.jsonl"], "FILE"),
@@ -354,6 +356,19 @@ def test_sweep_challenges_and_says_how_many(whence: Run) -> None:
     assert whence("sweep", "--older-than", "P1Y", "-p", "old").stdout == "0 challenged\n"
     assert "challenged" in whence("show", "a", "-p", "old").stdout
     assert whence("sweep", "--older-than", "P0D", "-p", "old").returncode == 2
+
+
+def test_aging_is_told_set_and_heeded(whence: Run) -> None:
+    line = '{"transition": "proposed", "key": "a", "payload": {"proposition": "x"}, "time": "2020-01-01T00:00:00Z"}'
+    assert whence("import", "-", "-p", "slow", given=line + "\n").returncode == 0
+    assert whence("aging", "-p", "slow").stdout == "stale after P90D without verification\n"
+    assert "stale" in whence("show", "a", "-p", "slow").stdout
+    told = whence("aging", "P36500D", "-p", "slow", "--json")
+    assert json.loads(told.stdout) == {"project": "slow", "aging": "P36500D"}
+    assert "stale" not in whence("show", "a", "-p", "slow").stdout
+    assert whence("verify", "-p", "slow").returncode == 0
+    assert whence("aging", "P36501D", "-p", "slow").returncode == 2
+    assert whence("aging", "P1D", "-p", "nobody").returncode == 1
 
 
 # --- Export, verify, rebuild --------------------------------------------------------------------------------

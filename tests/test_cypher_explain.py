@@ -81,6 +81,7 @@ CROWD: tuple[LiteralString, ...] = (
     CREATE (n)-[:REPRESENTED_BY]->(:Representation:Model {project: 'p', model: 'Model', key: n.key, generation: 1,
       model_name: 'm', model_sha256: 'a', text_sha256: 'b', vector: [1.0, 0.0]})
     """,
+    "CREATE (:Aging {project: 'p', since: datetime('2026-11-01T00:00:00Z'), seconds: 60})",
     "CREATE (:Filling {project: 'p', model: 'Model', seq: 20})",
     "MATCH (p:Project {name: 'p'}) SET p.rebuilding = false",
 )
@@ -134,9 +135,11 @@ GIVEN: Row = {
     "rebuilding": True,
     "recorded_at": "2026-11-01T00:00:00Z",
     "rows": [{}, {}],
+    "lasts": 60,
     "seq": 20,
     "seqs": [1, 2, 3],
     "shared_max": 20,
+    "since": "2026-11-01T00:00:00Z",
     "surplus": ["Retired"],
     "together": [{"project": "p", "key": "c", "least": 1, "most": 9}],
     "types": ["DEPENDS_ON", "DERIVED_FROM", "SUPPORTS"],

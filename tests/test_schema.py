@@ -14,6 +14,7 @@ from graph.store import Store
 
 # name, type, label, properties: all that is installed, and nothing else.
 CONSTRAINTS = """
+aging_identity                  UNIQUENESS  Aging      project, since
 constraint_unique_Project_name  UNIQUENESS  Project    name
 event_identity                  UNIQUENESS  Event      project, event_id
 event_position                  UNIQUENESS  Event      project, seq
@@ -23,6 +24,7 @@ knowledge_identity              UNIQUENESS  Knowledge  project, key, generation
 representation_identity         UNIQUENESS  Representation  project, model, key, generation
 """
 INDEXES = """
+aging_identity                  RANGE       Aging      project, since
 constraint_unique_Project_name  RANGE       Project    name
 event_identity                  RANGE       Event      project, event_id
 event_position                  RANGE       Event      project, seq
