@@ -208,3 +208,10 @@ class Tense:
 
 
 NOW = Tense()
+
+
+def bare(row: Row, *, evidence: bool) -> Row:
+    """The map without the empty list that stands for evidence that was not asked of the database."""
+    if not evidence:
+        row.pop("evidence", None)
+    return row

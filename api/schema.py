@@ -1,37 +1,31 @@
-"""The queries and mutations of the contract, and the schema that they make.
+"""The queries of the contract, and the schema that they make with the mutations.
 
-Queries read through the service and wrap its maps; mutations are written as journal lines and read by the
-journal's one door, so that GraphQL and files meet the same checks.
+Queries read through the service and wrap its maps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import strawberry
 from strawberry import UNSET
 from strawberry.schema.config import StrawberryConfig
 
-from api.execution import Checked, Parsed, Planned, Plans, ServedSchema, camel
-from api.fields import SCALARS, DateTime, Direction, HintOutcome, Info, described, field
+from api.execution import Checked, Parsed, Planned, Plans, ServedSchema
+from api.fields import SCALARS, DateTime, Direction, Info, described, field
 from api.ids import checked_first, place_after
 from api.inputs import (
-    EventInput,
-    EvidenceInput,
     KnowledgeFilter,
-    RelationInput,
     checked_hash,
     chosen,
-    duration,
     duration_text,
     filter_of,
     given,
     tense_of,
 )
-from api.loaders import Row
+from api.loaders import bare
+from api.mutations import Mutation
 from api.records import JournalCheck, JournalHead
 from api.retrieved import Retrieving
 from api.types import (
@@ -48,21 +42,8 @@ from api.types import (
     node_of_id,
     read_impact,
 )
-from graph import aging, executions
-from graph.commands import read_command
-from graph.errors import InternalError, KnowledgeError, ValidationError
-from graph.knowledge import Kind, Relation, Transition, checked_key
-from graph.store import Taken
-
-# Fields of a journal line that stand under `event` in a mutation.
-_OF_THE_EVENT = ("event_id", "time", "reason", "caused_by", "execution", "actor")
-
-
-def _bare(row: Row, *, evidence: bool) -> Row:
-    """The map without the empty list that stands for evidence that was not asked of the database."""
-    if not evidence:
-        row.pop("evidence", None)
-    return row
+from graph.errors import ValidationError
+from graph.knowledge import Relation, checked_key
 
 
 @described
@@ -103,7 +84,7 @@ class Query(Retrieving):
         row = await info.context.service.knowledge(
             checked_key(project, "project"), key, given(generation), tense.instant, evidence=evidence
         )
-        return None if row is None else Knowledge.of(_bare(row, evidence=evidence), tense)
+        return None if row is None else Knowledge.of(bare(row, evidence=evidence), tense)
 
     @field
     async def knowledge_list(
@@ -125,7 +106,7 @@ class Query(Retrieving):
             (place[0], place[1]) if place else None,
             evidence=evidence,
         )
-        rows = [_bare(row, evidence=evidence) for row in page.items]
+        rows = [bare(row, evidence=evidence) for row in page.items]
         return KnowledgeConnection.of(rows, within, more=page.has_next, before=place is not None)
 
     @field
@@ -156,7 +137,7 @@ class Query(Retrieving):
             evidence=evidence,
         )
         for node in (row["root"], *row["nodes"]):
-            _bare(node, evidence=evidence)
+            bare(node, evidence=evidence)
         return Provenance.of(row, tense.instant)
 
     @field
@@ -228,315 +209,6 @@ class Query(Retrieving):
             projection_matches=row["projection_matches"],
             differences=row["differences"],
         )
-
-
-@described
-class Transitioned:
-    """What became of a mutation; what is asked of it is read after the mutation."""
-
-    taken: strawberry.Private[Taken]
-    applied: bool = strawberry.field(description="False where the very same event had been taken before.")
-    newly_at_risk: int = strawberry.field(description="How many nodes this event newly put at risk.")
-
-    @classmethod
-    def of(cls, taken: Taken) -> Transitioned:
-        """What became of a command."""
-        return cls(taken=taken, applied=taken.applied, newly_at_risk=taken.newly_at_risk)
-
-    @field
-    async def knowledge(self, info: Info) -> Knowledge:
-        """The node that the event was about; after `correct` the retired one."""
-        evidence = info.asks("evidence")
-        taken = self.taken
-        row = await info.context.service.knowledge(taken.project, taken.key, taken.generation, evidence=evidence)
-        if row is None:
-            raise InternalError("a taken event is about no node")
-        return Knowledge.of(_bare(row, evidence=evidence))
-
-    @field
-    async def event(self, info: Info) -> KnowledgeEvent:
-        """The event, or the one that had been taken before."""
-        rows = await info.context.service.events_at(self.taken.project, [self.taken.seq])
-        return KnowledgeEvent.of(rows[self.taken.seq])
-
-
-async def _take(
-    info: Info,
-    transition: Transition,
-    project: str,
-    key: str | None,
-    event: EventInput | None,
-    payload: Mapping[str, Any],
-    *,
-    key_name: str = "key",
-) -> Transitioned:
-    """Write the mutation as a journal line, read it by the journal's door, and have it taken.
-
-    Raises:
-        KnowledgeError: with the field as the mutation names it; ``key_name`` is what it calls the line's key.
-    """
-    line = {
-        "project": project,
-        "transition": transition.value,
-        "key": key,
-        "payload": _present(payload),
-        **_event_fields(event),
-    }
-    info.context.renew()
-    with _as_the_caller_wrote(key_name):
-        taken = await info.context.service.run(read_command(line, actor=info.context.actor))
-    return Transitioned.of(taken)
-
-
-@contextmanager
-def _as_the_caller_wrote(key_name: str = "key") -> Generator[None]:
-    """Refusals name the fields as the mutation does."""
-    try:
-        yield
-    except KnowledgeError as error:
-        written, spoken = error.field, argument_name(error.field, key_name)
-        if written and spoken and error.message.startswith(written):
-            error.message = spoken + error.message.removeprefix(written)
-        error.field = spoken
-        raise
-
-
-def argument_name(written: str | None, key_name: str = "key") -> str | None:
-    """A field of a journal line as the mutation's caller wrote it (``payload.evidence[0].artifact_ref``)."""
-    if written is None:
-        return None
-    name = written.removeprefix("payload.")
-    if name == written and name.startswith(_OF_THE_EVENT):
-        return camel(f"event.{name}")
-    return key_name if name == written == "key" else camel(name)
-
-
-def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None and value is not UNSET}
-
-
-def _event_fields(event: EventInput | None) -> dict[str, Any]:
-    if not event:
-        return {}
-    fields = {name: getattr(event, name) for name in ("event_id", "time", "reason", "caused_by")}
-    if given(event.execution):
-        fields["execution"] = _present(vars(event.execution))
-    if given(event.actor):
-        fields["actor"] = vars(event.actor)
-    return _present(fields)
-
-
-def _records(evidence: list[EvidenceInput] | None) -> list[dict[str, Any]] | None:
-    return None if evidence is None or evidence is UNSET else [_present(vars(record)) for record in evidence]
-
-
-_From = Annotated[str, strawberry.argument(name="from")]
-
-
-@described
-class Mutation:
-    """What can be said; each mutation is one event, and what follows from it by rule."""
-
-    @field
-    async def propose(
-        self,
-        info: Info,
-        project: str,
-        proposition: str,
-        key: str | None = UNSET,
-        kind: Kind | None = Kind.CLAIM,
-        valid_from: DateTime | None = UNSET,
-        valid_to: DateTime | None = UNSET,
-        evidence: list[EvidenceInput] | None = UNSET,
-        relations: list[RelationInput] | None = UNSET,
-        event: EventInput | None = UNSET,
-    ) -> Transitioned:
-        """Says something new; the same claim again changes nothing."""
-        payload: dict[str, Any] = {
-            "proposition": proposition,
-            "kind": kind,
-            "valid_from": valid_from,
-            "valid_to": valid_to,
-            "evidence": _records(evidence),
-            "relations": [vars(relation) for relation in chosen(relations) or ()],
-        }
-        return await _take(info, Transition.PROPOSED, project, given(key), event, payload)
-
-    @field
-    async def confirm(
-        self,
-        info: Info,
-        project: str,
-        key: str,
-        evidence: list[EvidenceInput] | None = UNSET,
-        event: EventInput | None = UNSET,
-    ) -> Transitioned:
-        """Says that it holds; with evidence that clears its risk."""
-        return await _take(info, Transition.CONFIRMED, project, key, event, {"evidence": _records(evidence)})
-
-    @field
-    async def challenge(
-        self,
-        info: Info,
-        project: str,
-        key: str,
-        evidence: list[EvidenceInput] | None = UNSET,
-        event: EventInput | None = UNSET,
-    ) -> Transitioned:
-        """Says that it may not hold, and why."""
-        return await _take(info, Transition.CHALLENGED, project, key, event, {"evidence": _records(evidence)})
-
-    @field
-    async def correct(
-        self,
-        info: Info,
-        project: str,
-        key: str,
-        proposition: str,
-        evidence: list[EvidenceInput] | None = UNSET,
-        event: EventInput | None = UNSET,
-    ) -> Transitioned:
-        """Retires the node and proposes the corrected text as the key's next generation, which supersedes it."""
-        payload = {"proposition": proposition, "evidence": _records(evidence)}
-        return await _take(info, Transition.CORRECTED, project, key, event, payload)
-
-    @field
-    async def supersede(
-        self, info: Info, project: str, key: str, by: str, event: EventInput | None = UNSET
-    ) -> Transitioned:
-        """Retires the node in favour of another."""
-        return await _take(info, Transition.SUPERSEDED, project, key, event, {"by": by})
-
-    @field
-    async def invalidate(
-        self,
-        info: Info,
-        project: str,
-        key: str,
-        evidence: list[EvidenceInput] | None = UNSET,
-        event: EventInput | None = UNSET,
-    ) -> Transitioned:
-        """Retires the node, and says why."""
-        return await _take(info, Transition.INVALIDATED, project, key, event, {"evidence": _records(evidence)})
-
-    @field
-    async def disprove(
-        self,
-        info: Info,
-        project: str,
-        key: str,
-        evidence: list[EvidenceInput] | None = UNSET,
-        event: EventInput | None = UNSET,
-    ) -> Transitioned:
-        """Retires the node on evidence against it, and says why."""
-        return await _take(info, Transition.DISPROVED, project, key, event, {"evidence": _records(evidence)})
-
-    @field
-    async def use(self, info: Info, project: str, key: str, event: EventInput | None = UNSET) -> Transitioned:
-        """Counts a reuse."""
-        return await _take(info, Transition.USED, project, key, event, {})
-
-    @field
-    async def forget(self, info: Info, project: str, key: str, event: EventInput | None = UNSET) -> Transitioned:
-        """Hides the node from lists; journal, history and export keep it."""
-        return await _take(info, Transition.FORGOTTEN, project, key, event, {})
-
-    @field
-    async def recall(self, info: Info, project: str, key: str, event: EventInput | None = UNSET) -> Transitioned:
-        """Shows a forgotten node again."""
-        return await _take(info, Transition.RECALLED, project, key, event, {})
-
-    @field
-    async def hint(
-        self,
-        info: Info,
-        project: str,
-        key: str,
-        outcome: HintOutcome,
-        supported: bool | None = False,  # noqa: FBT001, FBT002  the contract's form
-        event: EventInput | None = UNSET,
-    ) -> Transitioned:
-        """Says how the node turned out in use."""
-        payload = {"outcome": outcome.value, "supported": bool(supported)}
-        return await _take(info, Transition.HINTED, project, key, event, payload)
-
-    @field
-    async def add_evidence(
-        self,
-        info: Info,
-        project: str,
-        key: str,
-        evidence: list[EvidenceInput],
-        event: EventInput | None = UNSET,
-    ) -> Transitioned:
-        """Adds to what the node stands on."""
-        return await _take(info, Transition.EVIDENCED, project, key, event, {"evidence": _records(evidence)})
-
-    @field
-    async def link(
-        self,
-        info: Info,
-        project: str,
-        source: _From,
-        relation: Relation,
-        to: str,
-        event: EventInput | None = UNSET,
-    ) -> Transitioned:
-        """States an edge between two nodes of the project."""
-        payload = {"relation": relation, "to": to}
-        return await _take(info, Transition.LINKED, project, source, event, payload, key_name="from")
-
-    @field
-    async def unlink(
-        self,
-        info: Info,
-        project: str,
-        source: _From,
-        relation: Relation,
-        to: str,
-        event: EventInput | None = UNSET,
-    ) -> Transitioned:
-        """Ends an edge."""
-        payload = {"relation": relation, "to": to}
-        return await _take(info, Transition.UNLINKED, project, source, event, payload, key_name="from")
-
-    @field
-    async def transfer(
-        self, info: Info, project: str, key: str, to_project: str, event: EventInput | None = UNSET
-    ) -> Transitioned:
-        """Copies the node to another project, where it is proposed."""
-        return await _take(info, Transition.TRANSFERRED, project, key, event, {"to_project": to_project})
-
-    @field
-    async def observe_execution(
-        self,
-        info: Info,
-        project: str,
-        workspace: str,
-        command: str,
-        exit_code: int,
-        operation_id: str,
-        event: EventInput | None = UNSET,
-    ) -> Transitioned | None:
-        """A command that ran in a sandbox; null where it is no verification or build, or it failed."""
-        ran = executions.Execution(project, workspace, command, exit_code, operation_id)
-        info.context.renew()
-        with _as_the_caller_wrote():
-            taken = await executions.observe(info.context.service, ran, info.context.actor, _event_fields(event))
-        return None if taken is None else Transitioned.of(taken)
-
-    @field
-    async def sweep(self, info: Info, project: str, older_than: str) -> int:
-        """Challenges what nothing verified for the ISO 8601 duration; the number challenged."""
-        info.context.renew()
-        checked_key(project, "project")
-        return await aging.sweep(info.context.service, project, duration(older_than, "olderThan"), info.context.actor)
-
-    @field
-    async def set_aging_time(self, info: Info, project: str, aging: str) -> str:
-        """Sets the project's aging time, an ISO 8601 duration, from now on; what was set."""
-        await info.context.service.aging.set(checked_key(project, "project"), duration(aging, "aging"))
-        return duration_text(await info.context.service.aging.of(project))
 
 
 def build_schema(plans: Plans | None = None) -> ServedSchema:

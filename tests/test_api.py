@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 
 from api.app import BODY_BYTES_MAX, create_app, encoded, serve
 from api.limits import ALIASES_MAX, LEVELS_MAX, TOKENS_MAX
-from api.schema import argument_name, build_schema
+from api.mutations import argument_name
+from api.schema import build_schema
 from api.settings import Settings
 from graph import schema
 from graph.errors import UnavailableError, ValidationError
