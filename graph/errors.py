@@ -7,6 +7,7 @@ allowed there, so that a caller can mend the request without reading prose.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 
@@ -108,3 +109,34 @@ class InternalError(KnowledgeError):
     """A fault of ours. The caller gets a reference number, the log gets the rest."""
 
     code = "INTERNAL"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong with a concept file.
+
+    Attributes:
+        kind: invalid_yaml, unclosed_frontmatter, missing_frontmatter, duplicate_key, invalid_date, unsafe_tag,
+            aliases_refused, not_utf8 or validation.
+        line: Where, counted from 1.
+        message: One sentence for people.
+        field: The field of the frontmatter, or ``body``, if one is at fault.
+        allowed: What would be accepted instead.
+    """
+
+    kind: str
+    line: int
+    message: str
+    field: str | None = None
+    allowed: str | None = None
+
+
+class ConceptFileError(ValidationError):
+    """A concept file that cannot be taken, with all that is wrong with it as far as it could be read."""
+
+    def __init__(self, *faults: Fault) -> None:
+        self.faults = tuple(sorted(faults, key=lambda fault: fault.line))
+        first = self.faults[0]
+        super().__init__(first.message, field=first.field, allowed=first.allowed)
+        self.kind = first.kind
+        self.line = first.line
