@@ -1,0 +1,63 @@
+"""Takes secrets and personal data out of texts before anything else sees them: hashes, journal, indexes.
+
+What is found becomes ``[REDACTED:kind]``, the whole of it, and is counted. A text that went through stays as it is when
+it goes through again. The time is linear in the length of the text, whatever it holds. Patterns tell forms, not
+meaning: what names no form is not found. No library does this that is kept and light, so the forms are told here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from graph import identity_numbers, secret_forms
+from graph.secret_forms import Span
+
+ROUNDS_MAX = 4  # what a marker lays bare beside itself is found in the next one; two have always been enough
+PERSONAL = identity_numbers.KINDS
+"""Kinds that a project may switch off; secrets it may not."""
+_MARKER = re.compile(r"\[REDACTED:[a-z-]{1,40}\]")
+Counts = Counter[str]
+
+
+def redact(text: str, kinds: frozenset[str] = PERSONAL) -> tuple[str, Counts]:
+    """The text without secrets and without personal data of some kinds, and how many of which kind there were.
+
+    Args:
+        text: Any.
+        kinds: Of ``PERSONAL``; what other kinds find stays.
+    """
+    counts = Counts()
+    for _ in range(ROUNDS_MAX):
+        found = _apart(_found(text, kinds), text)
+        if not found:
+            break
+        parts, last = list[str](), 0
+        for start, end, kind in found:
+            parts += (text[last:start], f"[REDACTED:{kind}]")
+            counts[kind] += 1
+            last = end
+        text = "".join((*parts, text[last:]))
+    return text, counts
+
+
+def _found(text: str, kinds: frozenset[str]) -> list[Span]:
+    spans = [*secret_forms.secrets(text)]
+    if kinds:
+        spans += (span for span in identity_numbers.personal(text) if span[2] in kinds)
+    return sorted(spans, key=lambda span: (span[0], -span[1]))
+
+
+def _apart(spans: Iterable[Span], text: str) -> list[Span]:
+    """The spans without overlaps, one that reaches into another joined to it; what is a marker already is left out."""
+    apart: list[Span] = []
+    for start, end, kind in spans:
+        if _MARKER.fullmatch(text, start, end):
+            continue
+        if apart and start < apart[-1][1]:
+            first, last, name = apart[-1]
+            apart[-1] = (first, max(end, last), name)
+        else:
+            apart.append((start, end, kind))
+    return apart

@@ -1,0 +1,144 @@
+"""What is taken out of texts, what stays, and that it costs little whatever a text holds."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from redaction_corpus import CORPUS, LINES
+
+from graph import check_digits
+from graph.redaction import PERSONAL, redact
+
+_MARK = re.compile("\u00ab([a-z-]+)\\|([^\u00bb]*)\u00bb")
+
+
+def _given(line: str) -> str:
+    return _MARK.sub(lambda found: found[2], line)
+
+
+def _wanted(line: str) -> str:
+    return _MARK.sub(lambda found: f"[REDACTED:{found[1]}]", line)
+
+
+def test_a_corpus_of_five_hundred_lines_loses_every_secret_whole_and_nothing_else() -> None:
+    assert len(CORPUS) == LINES == 500
+    missed, false = list[str](), list[str]()
+    for line in CORPUS:
+        text, _ = redact(_given(line))
+        if any(found in text for _, found in _MARK.findall(line)):
+            missed.append(line)
+        elif text != _wanted(line):
+            false.append(f"{line!r} -> {text!r}")
+    assert missed == []
+    assert len(false) <= LINES // 100, "\n".join(false)
+
+
+def test_each_match_is_counted_by_its_kind() -> None:
+    for line in CORPUS:
+        text, counts = redact(_given(line))
+        if text == _wanted(line):
+            found = [kind for kind, _ in _MARK.findall(line)]
+            assert counts == {kind: found.count(kind) for kind in found}
+
+
+def test_a_project_may_keep_personal_data_and_never_a_secret() -> None:
+    text = "password=hunter2, anna@example.org and 529.982.247-25"
+    assert redact(text, frozenset())[0] == "password=[REDACTED:password], anna@example.org and 529.982.247-25"
+    assert redact(text, frozenset({"br-cpf"}))[0].endswith("anna@example.org and [REDACTED:br-cpf]")
+    assert not {"password", "private-key", "jwt", "secret"} & PERSONAL
+
+
+_PIECES = st.sampled_from(
+    [*(_given(line) for line in CORPUS), "password=", '"', "'", " ", ":", "=", "@", "//", "4111", "-", ".", "sk-", "\n"]
+)
+
+
+@given(st.lists(_PIECES | st.text(max_size=8), max_size=8))
+def test_what_went_through_stays_as_it_is(pieces: list[str]) -> None:
+    once, _ = redact("".join(pieces))
+    assert redact(once) == (once, {})
+
+
+@given(st.text(alphabet="0123456789ABCXYZ -./+@:=\u0661", max_size=60))
+def test_no_text_of_digits_and_letters_is_too_odd(text: str) -> None:
+    redact(text)
+
+
+_RANDOM = random.Random(6)
+_HOSTILE = {
+    "letters": "a" * 100_000,
+    "digits": "1" * 100_000,
+    "digits and blanks": "1 " * 50_000,
+    "mail signs": "a@" * 50_000,
+    "points before a mail sign": "a." * 50_000 + "@x",
+    "addresses": "://a:" * 20_000,
+    "names without values": "password=" * 11_111,
+    "open quotes": 'password="x ' * 8_000,
+    "begun keys": "-----BEGIN PRIVATE KEY-----" * 3_700,
+    "headers of keys": "-----BEGIN PRIVATE KEY-----" + "Aaa: b\n" * 14_000,
+    "begun tokens": "eyJ" * 33_000,
+    "tokens within tokens": "sk-" * 33_000,
+    "begun accounts": "XX89 " * 20_000,
+    "escapes": "\\n" * 50_000,
+    "blanks": " " * 100_000,
+    "quotes": '"' * 100_000,
+    "dates": "2024-01-05 " * 9_000,
+    "anything": "".join(_RANDOM.choice('aA1 -._@:/="\n') for _ in range(100_000)),
+    "hex": "".join(_RANDOM.choice("0123456789abcdef") for _ in range(100_000)),
+    "prose": "The quick brown fox jumps over the lazy dog. " * 2_200,
+}
+
+
+@pytest.mark.parametrize("name", _HOSTILE)
+def test_a_hostile_text_of_a_hundred_kilobytes_takes_little_and_twice_as_much_takes_twice_as_long(name: str) -> None:
+    text = _HOSTILE[name][:100_000]
+    whole, half = _seconds(text), _seconds(text[:50_000])
+    assert whole < 0.05
+    assert whole < 4 * half + 0.005  # a square would be four times, and more with what each call costs
+
+
+def _seconds(text: str) -> float:
+    taken = list[float]()
+    for _ in range(3):
+        begun = time.process_time()
+        redact(text)
+        taken.append(time.process_time() - begun)
+    return min(taken)
+
+
+@pytest.mark.parametrize(
+    ("rule", "number", "at"),
+    [
+        (check_digits.payment_card, "4111111111111111", 15),
+        (check_digits.iban, "DE89370400440532013000", 3),
+        (check_digits.br_cpf, "52998224725", 10),
+        (check_digits.br_cnpj, "11222333000181", 13),
+        (check_digits.pl_pesel, "44051401359", 10),
+        (check_digits.tr_tckn, "17291716060", 10),
+        (check_digits.no_fnr, "15108695088", 10),
+        (check_digits.be_nn, "85073003328", 10),
+        (check_digits.de_steuer_id, "36574261809", 10),
+        (check_digits.fr_nir, "255081416802538", 14),
+        (check_digits.in_aadhaar, "234123412346", 11),
+        (check_digits.jp_my_number, "123456789018", 11),
+        (check_digits.ca_sin, "046454286", 8),
+        (check_digits.au_tfn, "123456782", 8),
+        (check_digits.nl_bsn, "111222333", 8),
+        (check_digits.pt_nif, "501964843", 8),
+        (check_digits.gb_nhs, "9434765919", 9),
+        (check_digits.se_personnummer, "8112289874", 9),
+        (check_digits.kr_rrn, "9710139019902", 12),
+        (check_digits.ch_ahv, "7569217076985", 12),
+        (check_digits.ar_cuit, "20055361682", 10),
+        (check_digits.za_id, "8001015009087", 12),
+    ],
+)
+def test_only_one_check_digit_of_ten_is_right(rule: object, number: str, at: int) -> None:
+    assert callable(rule)
+    changed = [number[:at] + digit + number[at + 1 :] for digit in "0123456789"]
+    assert [text for text in changed if rule(text)] == [number]
