@@ -192,7 +192,7 @@ def import_(
                 return await import_journal(service.store, given.lines, terms, progress)
 
         made = asked(screen, settings, work)
-    screen.answer(report.plain_import(made), lambda: report.imported(made, keep_going=keep_going))
+    screen.answer(report.plain_import(made), lambda: report.imported(made, keep_going=keep_going, restored=restore))
     return 1 if made.refused else 0
 
 

@@ -113,7 +113,7 @@ def verified(answer: Row) -> Iterator[RenderableType]:
         yield Text(f"  --saved-seq {answer['head']['seq']} --saved-hash {answer['head']['hash']}")
 
 
-def imported(report: Report, *, keep_going: bool) -> Iterator[RenderableType]:
+def imported(report: Report, *, keep_going: bool, restored: bool = False) -> Iterator[RenderableType]:
     """What became of a file."""
     if report.refused and not keep_going:
         refused = f"{report.refused:,} of {_count(report.lines, 'line')} "
@@ -124,6 +124,9 @@ def imported(report: Report, *, keep_going: bool) -> Iterator[RenderableType]:
             f"of {_count(report.lines, 'line')}"
             + (f"; {_count(report.newly_at_risk, 'node')} newly at risk" if report.newly_at_risk else "")
         )
+    if report.redacted:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(report.redacted.items()))
+        yield Text(f"{'still in it' if restored else 'taken out'}, as it may be a secret or personal: {kinds}")
     if not report.refusals:
         return
     table = Table("line", "code", "field", "what is wrong", "allowed", box=None, pad_edge=False, header_style="dim")
@@ -140,6 +143,7 @@ def plain_import(report: Report) -> Row:
     """What became of a file, for machines."""
     told = {name: getattr(report, name) for name in ("lines", "taken", "repeated", "refused", "newly_at_risk")}
     refusals = sorted(report.refusals, key=lambda each: each.line)
+    told["redacted"] = dict(sorted(report.redacted.items()))
     return {**told, "refusals": [{"line": each.line, **each.error.facts()} for each in refusals]}
 
 

@@ -11,7 +11,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar, cast
@@ -40,6 +40,7 @@ from graph.knowledge import (
     checked_text,
     instant_text,
 )
+from graph.redaction import PERSONAL, Redactor
 
 INTEGER_BITS_MAX = 14_000  # 4,214 digits: what Python and Neo4j's clients convert without complaint
 _HASH_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*:[0-9A-Fa-f]+")
@@ -52,6 +53,7 @@ _EXECUTION = ("run", "frame", "task", "parent_run", "parent_frame")
 _FILLED_IN = frozenset({"key", "timestamp", "valid_from", "created_at", "kind"})
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
+R = TypeVar("R", Event, "Command")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,8 @@ class Command:
     execution: Json | None = None
     minted: str = ""
     in_state: Mapping[State, Command] | None = None
+    redacted: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many matches of which kind were taken out of it."""
 
     @property
     def keyed(self) -> str:
@@ -87,10 +91,22 @@ class Command:
 def repeats(event: Event, command: Command) -> bool:
     """True when the command is a repeat of the event: the same content in everything the caller gave.
 
+    What was redacted in other terms then, or not at all in a restored journal, is the same content still.
+
     Raises:
         EventConflictError: the id is the event's, the content is not.
     """
-    same = (
+    if not _says_the_same(event, command) and not _says_the_same(_redacted(event), _redacted(command)):
+        raise EventConflictError(
+            f"event {command.event_id!r} was taken before with other content",
+            field="event_id",
+            allowed="the very same content, or a new event id",
+        )
+    return True
+
+
+def _says_the_same(event: Event, command: Command) -> bool:
+    return (
         event.transition == command.transition
         and command.key in (None, event.key)
         and command.generation in (None, event.generation)
@@ -99,13 +115,12 @@ def repeats(event: Event, command: Command) -> bool:
         == (command.actor, command.reason, command.caused_by, command.execution)
         and _covers(event.payload, command.payload)
     )
-    if not same:
-        raise EventConflictError(
-            f"event {command.event_id!r} was taken before with other content",
-            field="event_id",
-            allowed="the very same content, or a new event id",
-        )
-    return same
+
+
+def _redacted(said: R) -> R:
+    redactor = Redactor()
+    reason = None if said.reason is None else redactor.text(said.reason)
+    return replace(said, payload=redactor.payload(said.payload), reason=reason)
 
 
 def _covers(stored: object, given: object) -> bool:
@@ -128,13 +143,17 @@ def _covers(stored: object, given: object) -> bool:
     return stored == given
 
 
-def read_command(line: Mapping[str, Any], *, actor: Actor, project: str | None = None) -> Command:
-    """A journal line, or a mutation written as one, as a checked command.
+def read_command(
+    line: Mapping[str, Any], *, actor: Actor, project: str | None = None, redacting: frozenset[str] | None = PERSONAL
+) -> Command:
+    """A journal line, or a mutation written as one, as a checked command without secrets.
 
     Args:
         line: The fields of journal.md; those that are only written are ignored.
         actor: Who acts when the line does not say.
         project: The project when the line does not say.
+        redacting: The kinds of personal data that are taken out beside secrets; None leaves all in, for a written
+            journal whose hashes are to hold.
 
     Raises:
         ValidationError: with the field (``payload.evidence[0].source``), the position and what is allowed.
@@ -144,20 +163,27 @@ def read_command(line: Mapping[str, Any], *, actor: Actor, project: str | None =
     _known_fields(line, _ENVELOPE | _WRITTEN_ONLY, "")
     transition = _member(Transition, line.get("transition"), "transition")
     minted = str(ULID())
-    payload = line.get("payload")
+    payload = _PAYLOADS[transition](_mapping(_given(line, "payload", {}), "payload"))
+    reason = _reason(line.get("reason"), transition)
+    redactor = Redactor(redacting or frozenset())
+    if redacting is not None:
+        redacted = redactor.payload(payload), None if reason is None else redactor.text(reason)
+        if redactor.counts:  # what stands in place of a match may be longer, so it is checked once more
+            payload, reason = _PAYLOADS[transition](redacted[0]), _reason(redacted[1], transition)
     return Command(
         project=checked_key(_given(line, "project", project), "project"),
         transition=transition,
         key=_key(line, transition),
-        payload=_PAYLOADS[transition](_mapping({} if payload is None else payload, "payload")),
+        payload=payload,
         actor=_actor(line["actor"]) if line.get("actor") is not None else actor,
         event_id=checked_event_id(_given(line, "event_id", minted), "event_id"),
         generation=_generation(line.get("generation")),
         time=_maybe(checked_instant, line.get("time"), "time"),
-        reason=_reason(line.get("reason"), transition),
+        reason=reason,
         caused_by=_caused_by(line.get("caused_by")),
         execution=_execution(line.get("execution")),
         minted=minted,
+        redacted=redactor.counts,
     )
 
 

@@ -14,7 +14,7 @@ import hashlib
 import json
 import pickle
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from operator import attrgetter
 from tempfile import TemporaryFile
@@ -26,6 +26,7 @@ from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationEr
 from graph.graphml import GraphHeader, document
 from graph.journal import Event, canonical
 from graph.knowledge import Actor, NodeId, instant_text
+from graph.redaction import PERSONAL, Counts, Redactor
 from graph.rows import Row
 from graph.staging import Line, Outcome, Staged, Staging
 from graph.store import BATCH_SECONDS, Store, Taken
@@ -57,6 +58,8 @@ class Report:
         refused: Bad lines.
         refusals: The first of them.
         newly_at_risk: Nodes that the file put at risk.
+        redacted: How many matches of which kind were taken out of its lines; of a restored journal, which keeps its
+            hashes and so every word, how many there are in it.
     """
 
     lines: int = 0
@@ -65,6 +68,7 @@ class Report:
     refused: int = 0
     refusals: list[Refusal] = field(default_factory=list[Refusal])
     newly_at_risk: int = 0
+    redacted: Counts = field(default_factory=Counts)
 
     def refuse(self, line: int, error: KnowledgeError) -> None:
         """Count a bad line, and keep it if it is among the first."""
@@ -83,6 +87,7 @@ class Terms:
         restore: Keep position, recorded time and hash, and refuse what does not follow.
         keep_going: Take the good lines although there are bad ones.
         into: Whether the project was asked for by name, and so wins over the one that a line names.
+        redacting: The kinds of personal data that are taken out beside secrets.
     """
 
     project: str
@@ -90,6 +95,7 @@ class Terms:
     restore: bool = False
     keep_going: bool = False
     into: bool = False
+    redacting: frozenset[str] = PERSONAL
 
 
 Progress = Callable[[str, int], None]
@@ -121,7 +127,7 @@ async def import_journal(
         await _try(store, _read_lines(read(), terms, tried), tried, spool, progress)
         if tried.refused:
             return tried
-        return await _take(store, spool.batches(), Report(lines=tried.lines), progress)
+        return await _take(store, spool.batches(), Report(lines=tried.lines, redacted=tried.redacted), progress)
     finally:
         spool.close()
 
@@ -282,17 +288,26 @@ def _read_lines(lines: Iterable[bytes], terms: Terms, report: Report) -> Iterato
             continue
         report.lines += 1
         try:
-            yield _read_line(number, raw, terms)
+            line = _read_line(number, raw, terms)
         except KnowledgeError as error:
             report.refuse(number, error)
+        else:
+            report.redacted += line.command.redacted if line.written is None else _found(line.command)
+            yield line
+
+
+def _found(command: Command) -> Counts:
+    redactor = Redactor()
+    redactor.payload(command.payload)
+    redactor.text(command.reason or "")
+    return redactor.counts
 
 
 def _read_line(number: int, raw: bytes, terms: Terms) -> Line:
     line = _parsed(raw)
-    if line.get("event_id") is None:
-        # A line without an id gets one that the same line of the same file always gets, so that a repeat is seen.
-        digest = hashlib.sha256(b"%d\n%s" % (number, raw.strip())).hexdigest()
-        line["event_id"] = f"import-{digest[:32]}"
+    unnamed = line.get("event_id") is None
+    if unnamed:
+        line["event_id"] = _line_id(number, raw.strip())
     if terms.into and line.get("project") not in (None, terms.project):
         if terms.restore:
             raise ValidationError(
@@ -301,8 +316,18 @@ def _read_line(number: int, raw: bytes, terms: Terms) -> Line:
                 allowed=f"{terms.project!r}, or an import without --restore",
             )
         line["project"] = terms.project
-    command = read_command(line, actor=terms.actor, project=terms.project)
+    redacting = None if terms.restore else terms.redacting
+    command = read_command(line, actor=terms.actor, project=terms.project, redacting=redacting)
+    if unnamed and command.redacted:  # a hash of what was taken out would let it be guessed
+        said = canonical([command.transition, command.key, command.reason, command.payload])
+        command = replace(command, event_id=_line_id(number, said.encode()))
     return Line(number, len(raw), command, read_event(line, command) if terms.restore else None)
+
+
+def _line_id(number: int, said: bytes) -> str:
+    """The event id of a line without one: the same line of the same file always gets it, so that a repeat is seen."""
+    digest = hashlib.sha256(b"%d\n%s" % (number, said)).hexdigest()
+    return f"import-{digest[:32]}"
 
 
 def _parsed(raw: bytes) -> dict[str, Any]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 from graph import identity_numbers, secret_forms
+from graph.errors import ValidationError
 from graph.secret_forms import Span
 
 ROUNDS_MAX = 4  # what a marker lays bare beside itself is found in the next one; two have always been enough
@@ -61,3 +63,67 @@ def _apart(spans: Iterable[Span], text: str) -> list[Span]:
         else:
             apart.append((start, end, kind))
     return apart
+
+
+class Redactor:
+    """Redacts what somebody says in an event, field by field, and counts what it finds.
+
+    Keys, ids, hashes, instants and the names of actors stay: they are what things are known by.
+
+    Args:
+        kinds: Of ``PERSONAL``; secrets are always found.
+
+    Attributes:
+        counts: How many matches of which kind there were so far.
+    """
+
+    def __init__(self, kinds: frozenset[str] = PERSONAL) -> None:
+        self._kinds = kinds
+        self.counts = Counts()
+
+    def text(self, text: str) -> str:
+        """A text without what it may not hold."""
+        redacted, counts = redact(text, self._kinds)
+        self.counts += counts
+        return redacted
+
+    def json(self, value: object) -> object:
+        """A JSON value with its texts redacted, the names in its objects among them.
+
+        Raises:
+            ValidationError: two names of one object become the same.
+        """
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self.json(item) for item in cast("list[object]", value)]
+        if not isinstance(value, dict):
+            return value
+        items = cast("dict[str, object]", value)
+        redacted = {self.text(name): self.json(item) for name, item in items.items()}
+        if len(redacted) < len(items):
+            raise ValidationError(
+                "names in metadata become the same when they are redacted", allowed="no secrets as names"
+            )
+        return redacted
+
+    def payload(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """A payload in normal form with all that it says redacted."""
+        redacted = dict(payload)
+        if "proposition" in redacted:
+            redacted["proposition"] = self.text(redacted["proposition"])
+        if "evidence" in redacted:
+            redacted["evidence"] = [self._fields(record, _OF_EVIDENCE) for record in redacted["evidence"]]
+        if "lineage" in redacted:
+            redacted["lineage"] = self._fields(redacted["lineage"], ("method",))
+        for name in ("concept", "said"):
+            if name in redacted:
+                redacted[name] = self._fields(redacted[name], _OF_CONCEPT)
+        return redacted
+
+    def _fields(self, record: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+        return {**record, **{name: self.json(record[name]) for name in names if name in record}}
+
+
+_OF_EVIDENCE = ("type", "source", "artifact_ref", "metadata")
+_OF_CONCEPT = ("description", "body", "file", "links")

@@ -221,7 +221,15 @@ def test_import_takes_a_file_once(whence: Run, tmp_path: Path) -> None:
     first = whence("import", str(file), "--json")
     assert (first.returncode, first.stderr) == (0, "")
     report = json.loads(first.stdout)
-    assert report == {"lines": 5, "taken": 5, "repeated": 0, "refused": 0, "newly_at_risk": 1, "refusals": []}
+    assert report == {
+        "lines": 5,
+        "taken": 5,
+        "repeated": 0,
+        "refused": 0,
+        "newly_at_risk": 1,
+        "redacted": {},
+        "refusals": [],
+    }
     again = whence("import", str(file))
     assert again.returncode == 0
     assert again.stdout == "0 taken, 5 there already, 0 refused of 5 lines\n"

@@ -9,10 +9,15 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ledger import HUMAN, START
 from redaction_corpus import CORPUS, LINES
 
 from graph import check_digits
+from graph.commands import read_command, repeats
+from graph.errors import EventConflictError, ValidationError
+from graph.lifecycle import decide
 from graph.redaction import PERSONAL, redact
+from graph.slices import Slice
 
 _MARK = re.compile("\u00ab([a-z-]+)\\|([^\u00bb]*)\u00bb")
 
@@ -142,3 +147,55 @@ def test_only_one_check_digit_of_ten_is_right(rule: object, number: str, at: int
     assert callable(rule)
     changed = [number[:at] + digit + number[at + 1 :] for digit in "0123456789"]
     assert [text for text in changed if rule(text)] == [number]
+
+
+def test_what_a_command_says_is_redacted_and_what_things_are_known_by_stays() -> None:
+    secret, mail = "password=hunter2", "anna@example.org"
+    evidence = {
+        "key": mail,
+        "type": "note",
+        "source": f"mailto:{mail}",
+        "artifact_ref": f"https://u:hunter2@example.org/{secret}",
+        "metadata": {mail: [secret, 1, {"deep": mail}]},
+    }
+    line = {
+        "project": mail,
+        "transition": "disproved",
+        "key": mail,
+        "reason": f"{secret}, says {mail}",
+        "actor": {"issuer": "tests", "subject": mail, "type": "human"},
+        "payload": {"evidence": [evidence]},
+    }
+    command = read_command(line, actor=HUMAN)
+    assert (command.project, command.key, command.actor.subject) == (mail, mail, mail)
+    assert command.reason == "password=[REDACTED:password], says [REDACTED:email]"
+    assert command.payload["evidence"] == [
+        {
+            "key": mail,
+            "type": "note",
+            "source": "mailto:[REDACTED:email]",
+            "artifact_ref": "https://u:[REDACTED:url-password]@example.org/password=[REDACTED:password]",
+            "metadata": {"[REDACTED:email]": ["password=[REDACTED:password]", 1, {"deep": "[REDACTED:email]"}]},
+        }
+    ]
+    assert command.redacted == {"password": 3, "url-password": 1, "email": 4}
+
+
+def test_a_text_that_redaction_makes_too_long_is_refused() -> None:
+    line = {"transition": "proposed", "payload": {"proposition": ("a@b.org " * 1_250).strip()}}
+    assert read_command(line, actor=HUMAN, project="P", redacting=frozenset()).payload == line["payload"]
+    with pytest.raises(ValidationError) as refused:
+        read_command(line, actor=HUMAN, project="P")
+    assert refused.value.field == "payload.proposition"
+
+
+def test_a_repeat_is_one_whatever_was_redacted_when_the_event_was_taken() -> None:
+    line = {"event_id": "e", "transition": "proposed", "key": "k", "payload": {"proposition": "ask anna@example.org"}}
+    kinds: tuple[frozenset[str] | None, ...] = (None, frozenset(), PERSONAL)
+    for then in kinds:
+        taken = decide({"P": Slice("P")}, read_command(line, actor=HUMAN, project="P", redacting=then), START).events[0]
+        for now in kinds:
+            assert repeats(taken, read_command(line, actor=HUMAN, project="P", redacting=now))
+        other = line | {"payload": {"proposition": "ask anna@example.org again"}}
+        with pytest.raises(EventConflictError):
+            repeats(taken, read_command(other, actor=HUMAN, project="P"))
