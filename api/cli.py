@@ -23,6 +23,7 @@ from api.command import AsOf, Json, Project, asked, configured, instant_of
 from api.interrupt import ends_as_interrupt
 from api.screen import Screen
 from api.search_commands import commands as search_commands
+from api.use_commands import commands as use_commands
 from graph.errors import InternalError, KnowledgeError, ValidationError
 from graph.knowledge import Relation, checked_key
 
@@ -41,6 +42,7 @@ app = typer.Typer(
 export = typer.Typer(help="Write a project to a file.", epilog="Example: whence export journal -p peps -o peps.jsonl")
 app.add_typer(export, name="export")
 app.add_typer(search_commands)
+app.add_typer(use_commands)
 
 
 class Direction(StrEnum):

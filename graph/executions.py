@@ -16,6 +16,7 @@ from graph.commands import Command, read_command
 from graph.errors import TerminalStateError
 from graph.journal import Json, canonical
 from graph.knowledge import Actor, Kind, State, Transition, checked_key, checked_text
+from graph.redaction import redact
 from graph.service import Service
 from graph.store import Taken
 from graph.verification import verifies
@@ -79,7 +80,9 @@ async def observe(
 
 def observation(execution: Execution, actor: Actor, event: Mapping[str, Any]) -> Command:
     """The command that has a well ended execution observed: it proposes, confirms or uses, by the state it meets."""
-    project, workspace, command = execution.project, execution.workspace, execution.command
+    project = execution.project
+    # Before ids are made of them: what is made of a secret could be used to guess it.
+    workspace, command = (redact(text)[0] for text in (execution.workspace, execution.command))
     run = f"execution/{execution.operation[:_NAMED_CHARS]}/{_digest(workspace, command, execution.operation)}"
     evidence = {
         "key": run,

@@ -138,6 +138,8 @@ SMALL = (
                 "ask",
                 "sweep",
                 "aging",
+                "hint",
+                "observe",
             )
         ),
         ["export", "journal", "--help"],
@@ -171,6 +173,10 @@ def test_help_loads_nothing_heavy() -> None:
         (["ask", "x", "--valid-at", "then"], "--valid-at"),
         (["sweep", "--older-than", "soon"], "--older-than"),
         (["aging", "soon"], "DURATION"),
+        (["hint", "k"], "OUTCOME"),
+        (["hint", "k", "fine"], "OUTCOME"),
+        (["observe", "make check", "--operation", "1"], "--exit-code"),
+        (["observe", "make check", "--exit-code", "0"], "--operation"),
         (["verify", "--saved-seq", "3"], "--saved-hash"),
         (["export", "journal"], "--json"),
         (["import", "/nowhere/at/all.jsonl"], "FILE"),
@@ -364,6 +370,29 @@ def test_sweep_challenges_and_says_how_many(whence: Run) -> None:
     assert whence("sweep", "--older-than", "P1Y", "-p", "old").stdout == "0 challenged\n"
     assert "challenged" in whence("show", "a", "-p", "old").stdout
     assert whence("sweep", "--older-than", "P0D", "-p", "old").returncode == 2
+
+
+def test_hints_move_a_node_and_say_where_it_stands(small: None, whence: Run) -> None:
+    told = json.loads(whence("hint", "top", "harmful", "--reason", "it misled", "--event-id", "h1", "--json").stdout)
+    assert (told["transition"], told["state"], told["applied"]) == ("hinted", "challenged", True)
+    again = whence("hint", "top", "harmful", "--reason", "it misled", "--event-id", "h1")
+    assert again.stdout == "top: taken before; challenged\n"
+    assert whence("hint", "top", "harmful", "--supported").stdout == "top: hinted, challenged now\n"
+    assert whence("hint", "top", "harmful").stdout == "top: hinted, invalidated now\n"
+    assert whence("hint", "nobody", "helpful").returncode == 1
+
+
+def test_a_command_that_ran_is_observed_and_a_workspace_is_its_whole_path(whence: Run, tmp_path: Path) -> None:
+    def observed(*more: str) -> subprocess.CompletedProcess[str]:
+        return whence("observe", "make check", "--workspace", str(tmp_path), *more)
+
+    told = json.loads(observed("--exit-code", "0", "--operation", "1", "--json").stdout)
+    assert (told["transition"], told["state"]) == ("proposed", "proposed")
+    assert "confirmed now" in observed("--exit-code", "0", "--operation", "2").stdout
+    assert "taken before" in observed("--exit-code", "0", "--operation", "2").stdout
+    failed = observed("--exit-code", "2", "--operation", "3")
+    assert (failed.returncode, failed.stdout) == (1, "nothing to observe\n")
+    assert f"`make check` exits 0 in {tmp_path}" in " ".join(whence("show", told["key"]).stdout.split())
 
 
 def test_aging_is_told_set_and_heeded(whence: Run) -> None:

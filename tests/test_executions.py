@@ -85,6 +85,16 @@ def test_a_command_that_is_not_known_is_proposed_as_an_observation_that_names_it
     }
 
 
+def test_a_secret_in_a_command_is_neither_kept_nor_makes_an_id() -> None:
+    def with_token(token: str) -> list[Event]:
+        return Observer().observe(replace(RAN, command=f"API_TOKEN={token} make check"))
+
+    first, second = with_token("ghp_" + "a1B2" * 9), with_token("ghp_" + "Z9y8" * 9)
+    assert "ghp_" not in str(first)
+    assert "[REDACTED:" in first[0].payload["proposition"]
+    assert (first[0].key, first[0].event_id) == (second[0].key, second[0].event_id)
+
+
 def test_a_confirmation_stands_on_its_own_operation() -> None:
     observer = Observer()
     key = brought(observer, State.PROPOSED)
