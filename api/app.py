@@ -363,14 +363,16 @@ def _attachment(project: str, ending: str) -> str:
 class Traced:
     """Gives each request an id and a bound, logs how it went, and sets the headers that every answer has."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, asked: Callable[[], None]) -> None:
         self.app = app
+        self._asked = asked
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, whichever way it goes from here."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        self._asked()
         request_id = secrets.token_hex(6)
         token = REQUEST_ID.set(request_id)
         started, status = time.perf_counter(), 0
@@ -390,6 +392,7 @@ class Traced:
             spent = (time.perf_counter() - started) * 1000
             _LOG.info("%s %s %s %d %.1f ms", request_id, scope["method"], path, status, spent)
             REQUEST_ID.reset(token)
+            self._asked()
 
 
 async def _unrouted(_request: Request, error: Exception) -> Response:
@@ -403,7 +406,11 @@ async def _failed(_request: Request, error: Exception) -> Response:
 
 
 def create_app(
-    service: Service, settings: Settings, schema: ServedSchema | None = None, semantic: Semantic | None = None
+    service: Service,
+    settings: Settings,
+    schema: ServedSchema | None = None,
+    semantic: Semantic | None = None,
+    asked: Callable[[], None] = lambda: None,
 ) -> ASGIApp:
     """Join the service and the schema to an ASGI application; nothing is opened, so nothing needs closing.
 
@@ -412,6 +419,7 @@ def create_app(
         settings: Who acts when a caller does not say.
         schema: The GraphQL schema; the public one, with plans, unless given.
         semantic: Finds by meaning; without it words alone do.
+        asked: Called whenever a request comes and whenever it was answered.
     """
     plans, reads, retrieval = Plans(), CompiledReads(service), Retrieval(service, semantic)
     routes = _Routes(service, retrieval)
@@ -427,7 +435,7 @@ def create_app(
         ],
         exception_handlers={RoutingError: _unrouted, Exception: _failed},
     )
-    return Traced(Direct(framework, plans, reads))
+    return Traced(Direct(framework, plans, reads), asked)
 
 
 def _spare_the_collector() -> None:
@@ -457,6 +465,7 @@ async def serve(
     host: str = "127.0.0.1",
     port: int = 0,
     semantic: Semantic | None = None,
+    asked: Callable[[], None] = lambda: None,
     ready: Callable[[str, int], None] = lambda _host, _port: None,
 ) -> None:
     """Answer requests until SIGINT or SIGTERM, or until this task is cancelled; then finish those under way.
@@ -469,6 +478,7 @@ async def serve(
         host: The address to listen on.
         port: The port; 0 takes a free one.
         semantic: Finds by meaning; without it words alone do.
+        asked: Called whenever a request comes and whenever it was answered.
         ready: Told the address and the real port once connections are accepted.
 
     Raises:
@@ -480,7 +490,7 @@ async def serve(
     except OSError as error:
         raise UnavailableError(f"{host}:{port} cannot be listened on", field="port", allowed="a free port") from error
     config = uvicorn.Config(
-        create_app(service, settings, semantic=semantic),
+        create_app(service, settings, semantic=semantic, asked=asked),
         http=BoundedConnection,
         ws="none",
         lifespan="off",

@@ -165,6 +165,7 @@ async def _serve(
                 host=wanted.host,
                 port=wanted.port,
                 semantic=None if filler is None else Semantic(filler.embedder, filler.representations),
+                asked=(lambda: None) if filler is None else filler.give_way,
                 ready=lambda host, port: reached.set_result((host, port)),
             )
         )

@@ -134,6 +134,7 @@ def test_a_crash_between_the_embedding_and_the_writing_heals(
     at: int, store: Store, loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(filling, "PAGE", 4)
+    monkeypatch.setattr(filling, "NUMBERS", 4 * 16)
 
     async def play() -> None:
         filler, written = Filler(store, HashEmbedder()), 0
@@ -158,6 +159,94 @@ def test_a_crash_between_the_embedding_and_the_writing_heals(
         assert (await Service(store).verify("p"))["ok"]
 
     loop.run(play())
+
+
+@pytest.mark.parametrize(
+    ("together", "seconds", "written"),
+    [
+        (3_000, 30.0, [300]),  # all there is
+        (100, 30.0, [100, 300]),
+        (70, 30.0, [100, 300]),  # a page that is read is written whole
+        (3_000, 0.0, [50, 100, 150, 200, 250, 300]),
+    ],
+)
+def test_pages_are_written_together_up_to_so_many_vectors_or_for_so_long(
+    together: int,
+    seconds: float,
+    written: list[int],
+    store: Store,
+    loop: asyncio.Runner,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(filling, "PAGE", 50)
+    monkeypatch.setattr(filling, "NUMBERS", together * 16)
+    monkeypatch.setattr(filling, "COMMIT_SECONDS", seconds)
+
+    async def play() -> None:
+        embedder, ends = HashEmbedder(), list[int]()
+        filler = Filler(store, embedder)
+        lines = [proposed(f"k{at}", f"claim {at}") for at in range(150)]
+        await taken(Service(store), *lines, *({"transition": "used", "key": f"k{at}"} for at in range(150)))
+        put = filler.representations.put
+
+        async def watched(project: str, after: int, until: int, *rest: Any, **named: Any) -> int:
+            ends.append(until)
+            return await put(project, after, until, *rest, **named)
+
+        monkeypatch.setattr(filler.representations, "put", watched)
+        assert await filler.fill("p") == 150
+        assert ends == written
+        assert embedder.embedded == 150, "also a node that two pages are about before it is written"
+        assert await is_filled(filler, "p")
+
+    loop.run(play())
+
+
+def test_what_was_embedded_before_the_embedder_failed_is_written(
+    store: Store, loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "PAGE", 10)
+
+    async def play() -> None:
+        embedder = HashEmbedder()
+        filler = Filler(store, embedder)
+        await taken(Service(store), *(proposed(f"k{at}", f"claim {at}") for at in range(40)))
+
+        def leave(done: int, _total: int) -> None:
+            embedder.away = done == 30
+
+        with pytest.raises(UnavailableError):
+            await filler.fill("p", leave)
+        assert await represented(store) == {"p": 30}
+        embedder.away = False
+        await filler.fill_due()
+        assert (await represented(store), embedder.embedded) == ({"p": 40}, 40)
+
+    loop.run(play())
+
+
+def test_it_rests_while_callers_ask_and_goes_on_when_they_have_gone(
+    store: Store, loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "WAY", 10.0)
+
+    async def play() -> tuple[float, float]:
+        embedder = HashEmbedder()
+        embedder.pause = 0.05
+        filler = Filler(store, embedder)
+        seconds = list[float]()
+        for project, asking in (("asked", True), ("alone", False)):
+            await taken(
+                Service(store), *(proposed(f"k{at}", f"claim {at}") for at in range(4 * filling.TEXTS)), project=project
+            )
+            filler.give_way() if asking else await asyncio.sleep(filling.CALLERS_SECONDS)
+            began = asyncio.get_running_loop().time()
+            assert await filler.fill(project) == 4 * filling.TEXTS
+            seconds.append(asyncio.get_running_loop().time() - began)
+        return seconds[0], seconds[1]
+
+    asked, alone = loop.run(play())
+    assert asked > 10 * 0.05 > alone - 4 * 0.05
 
 
 def test_an_embedder_that_is_away_is_told_once_and_what_came_meanwhile_is_embedded(

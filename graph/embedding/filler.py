@@ -1,25 +1,34 @@
 """Has every node represented, in the background: vectors are made and written behind the appends, never within one.
 
 What lacks a vector is found by the journal: every node was made by an event, so behind the position up to which a
-project is filled lies all that may lack one. A page of events is read, its nodes are embedded, and vectors and the new
-position are written in one transaction; so whatever breaks in between, the same page is looked at again.
+project is filled lies all that may lack one. Pages of events are read, their nodes are embedded, and vectors and the
+new position are written in one transaction; so whatever breaks in between, the same pages are looked at again.
+
+Every commit makes the answers that are kept for callers worthless, and the model takes a core. So many vectors go into
+one transaction, and while callers ask, the filler rests for most of the time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from graph.embedding.embedder import Embedder, Vector
 from graph.embedding.representations import Filled, Representations, Wanted
 from graph.errors import KnowledgeError, NotFoundError, ValidationError
 from graph.store import BATCH_SECONDS, Store
 
-# Events read, and vectors written, at a time: some megabytes, and five seconds of a small model. What is written in
-# small pieces the index has to merge: a quarter of it costs the database twice as much a vector.
-PAGE = 512
+PAGE = 512  # events read at a time: 20 MB where each is of a node with the longest text
+# Written at a time: numbers of vectors, 25 MB of them, and 20 seconds of a small model. What is written in small pieces
+# the index has to merge: 128 vectors at a time cost the database twice as much a vector as 512.
+NUMBERS = 800_000
+COMMIT_SECONDS = 30.0  # after so long what is there is written, so that no more is lost with this process
 TEXTS = 32  # embedded at a time
+CALLERS_SECONDS = 0.5  # so long after a request there may be more of them
+WAY = 3.0  # while there are, it rests so many times as long as it has worked
 TEXTS_SECONDS = 120.0  # for so many of the longest, on a busy machine
 GATHER_SECONDS = 0.25  # appends of so long share a page
 POLL_SECONDS = 30.0  # other processes append too, and wake nobody here
@@ -51,6 +60,12 @@ class Filler:
         self._woken = asyncio.Event()
         self._changed: set[str] = set()
         self._installed = False
+        self._together = max(1, NUMBERS // embedder.profile.dimensions)
+        self._callers_until = 0.0
+
+    def give_way(self) -> None:
+        """Say that a caller wants an answer, or was just given one."""
+        self._callers_until = time.monotonic() + CALLERS_SECONDS
 
     def wake(self, project: str) -> None:
         """Say that a project's journal has grown."""
@@ -80,7 +95,7 @@ class Filler:
 
         Args:
             project: Which.
-            progress: Told the position that is done, and the journal's last one.
+            progress: Told the position up to which all is embedded, and the journal's last one.
 
         Returns:
             How many vectors were made.
@@ -136,28 +151,60 @@ class Filler:
         return changed
 
     async def _fill(self, filled: Filled, progress: Callable[[int, int], None] = unwatched) -> int:
-        made, after = 0, filled.seq
-        while True:
-            until, wanted = await self.representations.wanted(filled.project, after, PAGE)
-            if until is None:
-                return made
-            found = await self._vectors(wanted)
-            made += await self.representations.put(filled.project, after, until, found, seconds=BATCH_SECONDS)
-            after = until
-            progress(after, max(after, filled.head))
+        made, after, ends = 0, filled.seq, False
+        while not ends:
+            gathered = _Gathered(after)
+            try:
+                ends = await self._gather(filled, gathered, progress)
+            except KnowledgeError:
+                await self._write(filled.project, after, gathered)
+                raise
+            made += await self._write(filled.project, after, gathered)
+            after = gathered.until
+        return made
 
-    async def _vectors(self, wanted: Sequence[Wanted]) -> list[tuple[Wanted, Vector]]:
+    async def _write(self, project: str, after: int, gathered: _Gathered) -> int:
+        if gathered.until == after:
+            return 0
+        found = list(gathered.found.items())
+        return await self.representations.put(project, after, gathered.until, found, seconds=BATCH_SECONDS)
+
+    async def _gather(self, filled: Filled, gathered: _Gathered, progress: Callable[[int, int], None]) -> bool:
+        """Gather what one transaction is to write; whether the journal ends there."""
+        enough = time.monotonic() + COMMIT_SECONDS
+        while True:
+            until, wanted = await self.representations.wanted(filled.project, gathered.until, PAGE)
+            if until is None:
+                return True
+            gathered.found |= await self._vectors([node for node in wanted if node not in gathered.found])
+            gathered.until = until
+            progress(until, max(until, filled.head))
+            if len(gathered.found) >= self._together or time.monotonic() >= enough:
+                return False
+
+    async def _vectors(self, wanted: Sequence[Wanted]) -> dict[Wanted, Vector]:
         """The nodes with their vectors; without those whose text the model refuses."""
-        found: list[tuple[Wanted, Vector]] = []
+        found: dict[Wanted, Vector] = {}
         for at in range(0, len(wanted), TEXTS):
             some = wanted[at : at + TEXTS]
+            began = time.monotonic()
             try:
                 vectors = await self.embedder.passages([node.text for node in some], TEXTS_SECONDS)
-                found += zip(some, vectors, strict=True)
+                found |= zip(some, vectors, strict=True)
             except ValidationError as refusal:
                 if len(some) == 1:
                     _LOG.warning("%r is found by its words alone: %s", some[0].key, refusal)
                 else:
                     for node in some:
-                        found += await self._vectors([node])
+                        found |= await self._vectors([node])
+            if time.monotonic() < self._callers_until:
+                await asyncio.sleep(WAY * (time.monotonic() - began))
         return found
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """Nodes with their vectors, and up to which position of the journal they are all."""
+
+    until: int
+    found: dict[Wanted, Vector] = field(default_factory=dict[Wanted, Vector])
