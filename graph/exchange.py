@@ -36,6 +36,9 @@ BATCH_BYTES = 16 * 1024 * 1024  # read for one transaction, a last line left out
 LINE_BYTES_MAX = 4 * 1024 * 1024  # the longest event that the limits on its parts allow is shorter
 REFUSALS_MAX = 1_000  # bad lines that a report names; it counts the others
 PAGE = 500
+Answer = Outcome | Taken | KnowledgeError
+Told = Callable[[Line, Answer], None]
+"""Told what became of a line."""
 _COMMAND, _EVENT = (attrgetter(*(part.name for part in fields(kind))) for kind in (Command, Event))
 
 
@@ -75,6 +78,15 @@ class Report:
         self.refused += 1
         if len(self.refusals) < REFUSALS_MAX:
             self.refusals.append(Refusal(line, error))
+
+    def count(self, line: Line, answer: Answer) -> None:
+        """Count what became of a line."""
+        if isinstance(answer, KnowledgeError):
+            self.refuse(line.number, answer)
+        else:
+            self.taken += answer.applied
+            self.repeated += not answer.applied
+            self.newly_at_risk += answer.newly_at_risk if answer.applied else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,15 +190,41 @@ async def _try(store: Store, lines: Iterable[Line], report: Report, spool: _Spoo
         staging.close()
 
 
+async def take_lines(store: Store, lines: Iterable[Line], told: Told) -> None:
+    """Take lines in their order, in transactions, each by itself; bad ones leave nothing.
+
+    Args:
+        store: Where to.
+        lines: Asked for as they are taken; one batch of them is in memory, and the one before it.
+        told: Told what became of each, once it is committed.
+
+    Raises:
+        UnavailableError, InDoubtError: the database was lost on the way.
+    """
+    await _take_batches(store, _batches(lines), told)
+
+
 async def _take(store: Store, batches: Iterable[Sequence[Line]], report: Report, progress: Progress) -> Report:
-    taking = _Taking(store, report, progress)
+    done = 0
+
+    def told(line: Line, answer: Answer) -> None:
+        nonlocal done
+        report.count(line, answer)
+        done += 1
+        progress("taking", done)
+
+    await _take_batches(store, batches, told)
+    return report
+
+
+async def _take_batches(store: Store, batches: Iterable[Sequence[Line]], told: Told) -> None:
+    taking = _Taking(store, told)
     try:
         for batch in batches:
             await taking.take(batch)
         await taking.finish()
     finally:
         await taking.close()
-    return report
 
 
 @dataclass(slots=True)
@@ -203,13 +241,11 @@ class _Taking:
     project is not new, the store decides, which locks first.
     """
 
-    def __init__(self, store: Store, report: Report, progress: Progress) -> None:
-        self.report = report
+    def __init__(self, store: Store, told: Told) -> None:
         self._store = store
-        self._progress = progress
+        self._told = told
         self._staging: Staging | None = Staging(store)
         self._writing: _Writing | None = None
-        self._done = 0
 
     async def take(self, lines: Sequence[Line]) -> None:
         """Take a batch; those before it are committed when this returns, it is not."""
@@ -228,7 +264,7 @@ class _Taking:
             return
         writing, self._writing = self._writing, None
         if await writing.task:
-            self._count(writing.lines, writing.outcomes)
+            self._tell(writing.lines, writing.outcomes)
         else:
             self._unstage()
             await self._appended(writing.lines)
@@ -249,19 +285,11 @@ class _Taking:
         answers = await self._store.append(
             commands, datetime.now(UTC), restored=restored or None, seconds=BATCH_SECONDS
         )
-        self._count(lines, answers)
+        self._tell(lines, answers)
 
-    def _count(self, lines: Sequence[Line], answers: Sequence[Outcome | Taken | KnowledgeError]) -> None:
-        report = self.report
+    def _tell(self, lines: Sequence[Line], answers: Sequence[Answer]) -> None:
         for line, answer in zip(lines, answers, strict=True):
-            if isinstance(answer, KnowledgeError):
-                report.refuse(line.number, answer)
-            else:
-                report.taken += answer.applied
-                report.repeated += not answer.applied
-                report.newly_at_risk += answer.newly_at_risk if answer.applied else 0
-        self._done += len(lines)
-        self._progress("taking", self._done)
+            self._told(line, answer)
 
     def _unstage(self) -> None:
         if self._staging is not None:
