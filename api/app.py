@@ -59,6 +59,8 @@ from graph.errors import (
     UnavailableError,
     ValidationError,
 )
+from graph.ingestion.choice import chosen
+from graph.ingestion.stages import Stages
 from graph.knowledge import checked_key
 from graph.retrieval import Retrieval
 from graph.service import Service
@@ -125,12 +127,14 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         service: Service,
         reads: CompiledReads,
         retrieval: Retrieval,
+        stages: Stages,
         settings: Settings,
     ) -> None:
         super().__init__(schema, subscription_protocols=(), multipart_uploads_enabled=False)
         self.service = service
         self.reads = reads
         self.retrieval = retrieval
+        self.stages = stages
         self.settings = settings
         self.persisted = PersistedQueries(schema.admits)
 
@@ -162,7 +166,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         response: Response | WebSocket,  # noqa: ARG002
     ) -> Context:
         """What the resolvers of one request share."""
-        return Context.of(self.service, self.reads, self.retrieval, self.settings.actor)
+        return Context.of(self.service, self.reads, self.retrieval, self.stages, self.settings.actor)
 
     async def run(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         """Strawberry's answer, in the media type that the caller prefers."""
@@ -411,6 +415,7 @@ def create_app(
     schema: ServedSchema | None = None,
     semantic: Semantic | None = None,
     asked: Callable[[], None] = lambda: None,
+    stages: Stages | None = None,
 ) -> ASGIApp:
     """Join the service and the schema to an ASGI application; nothing is opened, so nothing needs closing.
 
@@ -420,10 +425,12 @@ def create_app(
         schema: The GraphQL schema; the public one, with plans, unless given.
         semantic: Finds by meaning; without it words alone do.
         asked: Called whenever a request comes and whenever it was answered.
+        stages: The steps of ingestion; those of the settings, by words alone, unless given.
     """
+    learning = stages or chosen(service, None, settings.stages)
     plans, reads, retrieval = Plans(), CompiledReads(service), Retrieval(service, semantic)
     routes = _Routes(service, retrieval)
-    endpoint = GraphQLEndpoint(schema or build_schema(plans), service, reads, retrieval, settings)
+    endpoint = GraphQLEndpoint(schema or build_schema(plans), service, reads, retrieval, learning, settings)
     framework = Starlette(
         routes=[
             Route("/", _front),
@@ -466,6 +473,7 @@ async def serve(
     port: int = 0,
     semantic: Semantic | None = None,
     asked: Callable[[], None] = lambda: None,
+    stages: Stages | None = None,
     ready: Callable[[str, int], None] = lambda _host, _port: None,
 ) -> None:
     """Answer requests until SIGINT or SIGTERM, or until this task is cancelled; then finish those under way.
@@ -479,6 +487,7 @@ async def serve(
         port: The port; 0 takes a free one.
         semantic: Finds by meaning; without it words alone do.
         asked: Called whenever a request comes and whenever it was answered.
+        stages: The steps of ingestion; those of the settings, by words alone, unless given.
         ready: Told the address and the real port once connections are accepted.
 
     Raises:
@@ -490,7 +499,7 @@ async def serve(
     except OSError as error:
         raise UnavailableError(f"{host}:{port} cannot be listened on", field="port", allowed="a free port") from error
     config = uvicorn.Config(
-        create_app(service, settings, semantic=semantic, asked=asked),
+        create_app(service, settings, semantic=semantic, stages=stages, asked=asked),
         http=BoundedConnection,
         ws="none",
         lifespan="off",

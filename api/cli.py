@@ -21,6 +21,7 @@ import typer
 
 from api.command import AsOf, Json, Project, asked, configured, instant_of
 from api.interrupt import ends_as_interrupt
+from api.learning_commands import commands as learning_commands
 from api.screen import Screen
 from api.search_commands import commands as search_commands
 from api.use_commands import commands as use_commands
@@ -43,6 +44,7 @@ export = typer.Typer(help="Write a project to a file.", epilog="Example: whence 
 app.add_typer(export, name="export")
 app.add_typer(search_commands)
 app.add_typer(use_commands)
+app.add_typer(learning_commands)
 
 
 class Direction(StrEnum):

@@ -87,6 +87,19 @@ def rebuilding(screen: Screen) -> Generator[Callable[[str, int, int | None], Non
 
 
 @contextmanager
+def learning(screen: Screen, files: int) -> Generator[Callable[[str], None]]:
+    """Show a bar while files are learned from.
+
+    Args:
+        screen: Where.
+        files: How many.
+    """
+    with screen.progress(TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()) as bars:
+        bar = bars.add_task("Learning", total=files)
+        yield lambda file: bars.update(bar, advance=1, description=f"Learned {harmless(file)}")
+
+
+@contextmanager
 def embedding(screen: Screen) -> Generator[Callable[[str, int, int], None]]:
     """Show bars while projects are embedded: one for each, by positions of its journal.
 

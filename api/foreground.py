@@ -33,6 +33,7 @@ from graph.embedding.filler import Filler
 from graph.embedding.semantic import Semantic
 from graph.errors import UnavailableError, ValidationError
 from graph.exchange import Terms, import_journal
+from graph.ingestion.choice import chosen
 from graph.rehearsal import rehearse
 from graph.service import Service
 from graph.store import Store
@@ -166,6 +167,7 @@ async def _serve(
                 port=wanted.port,
                 semantic=None if filler is None else Semantic(filler.embedder, filler.representations),
                 asked=(lambda: None) if filler is None else filler.give_way,
+                stages=chosen(service, embedder, settings.stages),
                 ready=lambda host, port: reached.set_result((host, port)),
             )
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -92,6 +92,23 @@ class RelationInput:
 def given(value: Any) -> Any:
     """The value, None where the caller left it out."""
     return None if value is UNSET else value
+
+
+def present(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What the caller said of some fields, by their names."""
+    return {name: value for name, value in fields.items() if value is not None and value is not UNSET}
+
+
+def event_fields(event: EventInput | None) -> dict[str, Any]:
+    """What the caller said of the event, as the fields of a journal line."""
+    if not event:
+        return {}
+    fields = {name: getattr(event, name) for name in ("event_id", "time", "reason", "caused_by")}
+    if given(event.execution):
+        fields["execution"] = present(vars(event.execution))
+    if given(event.actor):
+        fields["actor"] = vars(event.actor)
+    return present(fields)
 
 
 def chosen(values: Sequence[Any] | None) -> tuple[Any, ...] | None:

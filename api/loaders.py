@@ -17,6 +17,7 @@ from strawberry.dataloader import DataLoader
 
 from graph.compiled import CompiledReads
 from graph.errors import LimitError
+from graph.ingestion.stages import Stages
 from graph.knowledge import Actor, Relation
 from graph.retrieval import Retrieval
 from graph.service import Direction, Moment, Page, Service
@@ -155,19 +156,20 @@ def _picked(answer: Mapping[K, V] | BaseException, one: K, missing: Callable[[],
 
 @dataclass(slots=True)
 class Context:
-    """What resolvers can reach: the service and what reads from it, who acts where nobody is named, the loaders."""
+    """What resolvers can reach: the service, what reads and what learns, who acts unless somebody is named, loaders."""
 
     service: Service
     reads: CompiledReads
     retrieval: Retrieval
+    stages: Stages
     actor: Actor
     loaders: Loaders
     objects: int = 0
 
     @classmethod
-    def of(cls, service: Service, reads: CompiledReads, retrieval: Retrieval, actor: Actor) -> Context:
+    def of(cls, service: Service, reads: CompiledReads, retrieval: Retrieval, stages: Stages, actor: Actor) -> Context:
         """A fresh context for one request."""
-        return cls(service, reads, retrieval, actor, Loaders(service))
+        return cls(service, reads, retrieval, stages, actor, Loaders(service))
 
     def spend(self, count: int) -> None:
         """Count objects that an answer is about to hold in lists within lists.

@@ -14,6 +14,7 @@ from strawberry import UNSET
 
 from api.execution import camel
 from api.fields import DateTime, HintOutcome, Info, described, field
+from api.ingested import Ingesting
 from api.inputs import (
     EventInput,
     EvidenceInput,
@@ -21,7 +22,9 @@ from api.inputs import (
     chosen,
     duration,
     duration_text,
+    event_fields,
     given,
+    present,
 )
 from api.loaders import bare
 from api.types import (
@@ -87,8 +90,8 @@ async def _take(
         "project": project,
         "transition": transition.value,
         "key": key,
-        "payload": _present(payload),
-        **_event_fields(event),
+        "payload": present(payload),
+        **event_fields(event),
     }
     info.context.renew()
     with _as_the_caller_wrote(key_name):
@@ -119,30 +122,15 @@ def argument_name(written: str | None, key_name: str = "key") -> str | None:
     return key_name if name == written == "key" else camel(name)
 
 
-def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None and value is not UNSET}
-
-
-def _event_fields(event: EventInput | None) -> dict[str, Any]:
-    if not event:
-        return {}
-    fields = {name: getattr(event, name) for name in ("event_id", "time", "reason", "caused_by")}
-    if given(event.execution):
-        fields["execution"] = _present(vars(event.execution))
-    if given(event.actor):
-        fields["actor"] = vars(event.actor)
-    return _present(fields)
-
-
 def _records(evidence: list[EvidenceInput] | None) -> list[dict[str, Any]] | None:
-    return None if evidence is None or evidence is UNSET else [_present(vars(record)) for record in evidence]
+    return None if evidence is None or evidence is UNSET else [present(vars(record)) for record in evidence]
 
 
 _From = Annotated[str, strawberry.argument(name="from")]
 
 
 @described
-class Mutation:
+class Mutation(Ingesting):
     """What can be said; each mutation is one event, and what follows from it by rule."""
 
     @field
@@ -330,7 +318,7 @@ class Mutation:
         ran = executions.Execution(project, workspace, command, exit_code, operation_id)
         info.context.renew()
         with _as_the_caller_wrote():
-            taken = await executions.observe(info.context.service, ran, info.context.actor, _event_fields(event))
+            taken = await executions.observe(info.context.service, ran, info.context.actor, event_fields(event))
         return None if taken is None else Transitioned.of(taken)
 
     @field

@@ -139,6 +139,21 @@ def imported(report: Report, *, keep_going: bool, restored: bool = False) -> Ite
         yield Text(f"… and {report.refused - REFUSALS_SHOWN_MAX:,} more", "dim")
 
 
+def learned(answer: Row) -> Iterator[RenderableType]:
+    """What became of files that were learned from."""
+    table = _table()
+    for name in ("files", "accepted", "merged", "rejected"):
+        table.add_row(name, f"{answer[name]:,}")
+    for reason, count in cast("dict[str, int]", answer["reasons"]).items():
+        table.add_row(f"  {harmless(reason)}", Text(f"{count:,}", "dim"))
+    yield table
+    for item in answer["items"][:REFUSALS_SHOWN_MAX]:
+        quality = "" if item["quality"] is None else f", quality {item['quality']:.2f}"
+        yield Text(harmless(f"  {item['proposition']}  ({item['reason']}{quality})"), "dim")
+    for file in answer["unread"]:
+        yield Text(harmless(f"not read to its end: {file['file']}: {file['message']}"), "bold red")
+
+
 def plain_import(report: Report) -> Row:
     """What became of a file, for machines."""
     told = {name: getattr(report, name) for name in ("lines", "taken", "repeated", "refused", "newly_at_risk")}

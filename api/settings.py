@@ -15,6 +15,7 @@ from graph.errors import ValidationError
 from graph.knowledge import Actor, ActorType
 
 ANONYMOUS = Actor("whence", "anonymous", ActorType.SERVICE)
+_STAGE = "WHENCE_STAGE_"
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -22,7 +23,8 @@ _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 class Settings:
     """How one run of Whence is set up.
 
-    ``neo4j_uri`` is None where the embedded server is to be used; ``actor`` acts where a caller names nobody.
+    ``neo4j_uri`` is None where the embedded server is to be used; ``actor`` acts where a caller names nobody;
+    ``stages`` names, by the step of ingestion, what takes the place of the default.
     """
 
     home: Path
@@ -33,6 +35,7 @@ class Settings:
     neo4j_database: str = "neo4j"
     actor: Actor = ANONYMOUS
     embedder: Choice = DEFAULT
+    stages: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -57,6 +60,9 @@ class Settings:
             neo4j_password=given.get("NEO4J_PASSWORD", ""),
             neo4j_database=given.get("NEO4J_DATABASE", "neo4j"),
             embedder=_embedder(given),
+            stages={
+                name.removeprefix(_STAGE).lower(): where for name, where in given.items() if name.startswith(_STAGE)
+            },
         )
 
     @property

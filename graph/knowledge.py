@@ -278,10 +278,11 @@ def checked_proposition(value: object, field: str) -> str:
 
 def same_claim(left: str, right: str) -> bool:
     """True when two propositions say the same: equal after NFC, trim, case fold and collapsed blanks."""
-    return _claim_form(left) == _claim_form(right)
+    return claim_form(left) == claim_form(right)
 
 
-def _claim_form(text: str) -> str:
+def claim_form(text: str) -> str:
+    """What two propositions have in common exactly when they are the same claim."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
     return _BLANKS.sub(" ", folded.strip())
 

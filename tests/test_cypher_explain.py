@@ -136,6 +136,7 @@ GIVEN: Row = {
     "recorded_at": "2026-11-01T00:00:00Z",
     "rows": [{}, {}],
     "lasts": 60,
+    "least": 0.9,
     "seq": 20,
     "seqs": [1, 2, 3],
     "shared_max": 20,
@@ -147,6 +148,7 @@ GIVEN: Row = {
     "upstream": True,
     "downstream": True,
     "vector": [1.0, 0.0],
+    "vectors": [[1.0, 0.0], [0.0, 1.0]],
     "wanted": {
         "keys": ["c", "d"],
         "generations": [["g", 1], ["g", 2]],

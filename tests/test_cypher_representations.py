@@ -197,6 +197,29 @@ def test_the_nearest_of_a_project_are_found_and_what_is_missing_is_said(
     )
 
 
+@pytest.mark.parametrize(
+    ("least", "asked", "near", "crowded"),
+    [
+        (0.9, 100, ("p1 p2", "p4 p5 p3 p2"), (False, False)),
+        (0.99, 5, ("", "p4"), (True, False)),
+        (0.99, 100, ("", "p4"), (False, False)),
+    ],
+)
+def test_what_lies_very_near_to_each_of_several_is_told_and_where_others_crowd_it_out(
+    least: float, asked: int, near: tuple[str, str], crowded: tuple[bool, bool], scenario: Stage
+) -> None:
+    vectors = [[1.0, 0.0], [math.cos(0.85), math.sin(0.85)]]
+    given = {"model": MODEL, "vectors": vectors, "least": least, "asked": asked}
+    scenario(
+        given=AROUND,
+        when=("representations_alike", given),
+        rows=[
+            {"at": at, "near": keys(*found.split()), "crowded": full}
+            for at, (found, full) in enumerate(zip(near, crowded, strict=True))
+        ],
+    )
+
+
 def test_a_scan_and_the_index_tell_the_same_cosines(scenario: Stage, database: Database) -> None:
     scenario.given(AROUND)
     query = queries.load("representations_nearest")

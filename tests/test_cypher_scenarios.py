@@ -541,6 +541,21 @@ CREATE (:Knowledge:Retired {key: 'a', created_seq: 1, retired_seq: 5}),
 """
 
 
+def test_keys_that_name_a_live_node_are_told_apart_from_those_whose_newest_is_retired(scenario: Stage) -> None:
+    scenario(
+        given="""
+        CREATE (:Knowledge {project: 'p', key: 'live', generation: 1}),
+          (:Knowledge:Retired {project: 'p', key: 'again', generation: 1}),
+          (:Knowledge {project: 'p', key: 'again', generation: 2}),
+          (:Knowledge {project: 'p', key: 'gone', generation: 1}),
+          (:Knowledge:Retired {project: 'p', key: 'gone', generation: 2}),
+          (:Knowledge {project: 'q', key: 'other', generation: 1})
+        """,
+        when=("live_keys", {"keys": ["other", "live", "gone", "again", "nobody", "live"]}),
+        rows=[{"key": "again"}, {"key": "live"}],
+    )
+
+
 def test_a_key_gives_its_newest_generation_or_the_one_that_is_asked_for(scenario: Stage) -> None:
     for (lowest, highest), found in (((1, ALWAYS), [10]), ((1, 1), [1]), ((2, 2), [2]), ((3, 3), []), ((12, 12), [])):
         scenario(

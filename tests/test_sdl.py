@@ -29,15 +29,12 @@ PRINTED = Path(__file__).parent.parent / "api" / "schema.graphql"
 LATER_TYPES = {
     "Concept",
     "ConceptRecorded",
-    "Ingested",
-    "RejectedItem",
     "Subscription",
     "Verdict",
 }
 LATER_FIELDS = {
     "Knowledge.concept",
     "Mutation.recordConcept",
-    "Mutation.ingest",
 }
 
 

@@ -17,6 +17,7 @@ ASKED = 100  # of the index at first: asked for ten, it misses one or two of the
 WIDER = 10_000  # where other projects crowd it out
 LIMIT_MAX = 1_000
 PROJECTS_PAGE = 1_000
+_NOWHERE = -1  # a position that no project is filled up to
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,45 @@ class Representations:
             ],
         )
         return rows[0]["written"]
+
+    async def add(self, project: str, found: Sequence[tuple[Wanted, Vector]], *, seconds: float) -> None:
+        """Write vectors that were made before the filler came by; how far the project is filled stays as it is.
+
+        Raises:
+            UnavailableError: the database cannot be had, or has no room.
+        """
+        await self.put(project, _NOWHERE, _NOWHERE, found, seconds=seconds)
+
+    async def alike(
+        self, project: str, vectors: Sequence[Vector], least: float, asked: int, *, seconds: float = READ_SECONDS
+    ) -> list[list[Near]]:
+        """For each vector the nodes of a project that lie very near to it, whatever their state, the nearest first.
+
+        Args:
+            project: Where.
+            vectors: Of the model.
+            least: The least cosine.
+            asked: How many of the index are looked at for each.
+            seconds: The deadline.
+
+        Raises:
+            UnavailableError: the database cannot be had, or did not answer in time.
+        """
+        rows = await self._store.read(
+            "representations_alike",
+            seconds=seconds,
+            project=project,
+            model=self.model,
+            vectors=list(vectors),
+            least=least,
+            asked=asked,
+        )
+        found = [[Near(**near) for near in row["near"]] for row in rows]
+        for at, vector in enumerate(vectors):
+            if rows[at]["crowded"]:
+                nearest = await self.nearest(project, vector, asked, seconds=seconds)
+                found[at] = [near for near in nearest.items if near.cosine >= least]
+        return found
 
     async def nearest(self, project: str, vector: Vector, limit: int, *, seconds: float = READ_SECONDS) -> Nearest:
         """The nodes of a project that are nearest to a vector, whatever their state.

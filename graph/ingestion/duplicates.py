@@ -1,0 +1,132 @@
+"""The default for telling what is known already: by meaning where there is a model, and always by words."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graph.embedding.embedder import Embedder, Vector
+from graph.embedding.representations import Representations, Wanted
+from graph.errors import KnowledgeError
+from graph.fold import ALWAYS
+from graph.ingestion.stages import Known
+from graph.knowledge import NodeId
+from graph.rows import id_of
+from graph.service import Service
+from graph.store import BATCH_SECONDS
+from graph.words import query, stems, turning, words
+
+EMBED_SECONDS = 60.0  # for fifty propositions on a busy machine
+ASKED = 30  # nearest vectors of the index, of all projects
+HITS = 20  # of the words of a proposition
+AT_ONCE = 8  # propositions whose words are asked for together
+_NAME = re.compile(r"[^\W\d_]+")
+_LOG = logging.getLogger("whence.ingestion")
+
+
+class KnownNodes:
+    """Finds live nodes that say what a proposition says; ``Duplicates`` by its form.
+
+    Texts that differ in a number, a negation or a name never say the same, however near a model puts them. Where the
+    model cannot be had, the same words in another order or form are all that is known again.
+
+    Args:
+        service: Whose nodes.
+        embedder: The model; None for words alone.
+    """
+
+    def __init__(self, service: Service, embedder: Embedder | None = None) -> None:
+        self._service = service
+        self._embedder = embedder
+        self._representations = None if embedder is None else Representations(service.store, embedder.profile)
+        self._installed = False
+
+    async def find(self, project: str, propositions: Sequence[str]) -> Known:
+        """What of some propositions is known already; of several nodes the nearest by meaning, then by words."""
+        vectors, near = await self._by_meaning(project, propositions)
+        alike: list[list[NodeId]] = []
+        for at in range(0, len(propositions), AT_ONCE):
+            some = propositions[at : at + AT_ONCE]
+            alike += await asyncio.gather(*(self._by_words(project, text) for text in some))
+        wanted = sorted({node_id for found in (*near, *alike) for node_id in found})
+        nodes = await self._service.nodes(project, wanted) if wanted else {}
+        said = {i: _Said.of(node["proposition"]) for i, node in nodes.items() if not node["retired"]}
+        return Known(
+            nodes=[
+                next((i for i in (*found, *worded) if i in said and not said[i].differs(_Said.of(text))), None)
+                for text, found, worded in zip(propositions, near, alike, strict=True)
+            ],
+            earlier=self._earlier(propositions, vectors),
+            vectors=vectors,
+        )
+
+    async def learned(self, project: str, nodes: Sequence[tuple[NodeId, str, Vector]]) -> None:
+        """Store the vectors, so that the next text finds these nodes, and nobody makes them again."""
+        if self._representations is None or not nodes:
+            return
+        made = [(Wanted(*node_id, proposition), vector) for node_id, proposition, vector in nodes]
+        try:
+            await self._representations.add(project, made, seconds=BATCH_SECONDS)
+        except KnowledgeError as error:
+            _LOG.info("vectors are made again in the background: %s", error)
+
+    async def _by_meaning(self, project: str, propositions: Sequence[str]) -> tuple[list[Vector], list[list[NodeId]]]:
+        """The vectors, none where the model cannot be had; and what lies near them, the nearest first."""
+        nothing: list[list[NodeId]] = [[] for _ in propositions]
+        if self._embedder is None or self._representations is None or not propositions:
+            return [], nothing
+        try:
+            if not self._installed:
+                await self._representations.install()
+                self._installed = True
+            vectors = await self._embedder.passages(propositions, EMBED_SECONDS)
+            found = await self._representations.alike(project, vectors, self._embedder.profile.duplicate, ASKED)
+        except KnowledgeError as error:
+            _LOG.info("words alone tell what is known already: %s", error)
+            return [], nothing
+        return vectors, [[(near.key, near.generation) for near in each] for each in found]
+
+    async def _by_words(self, project: str, proposition: str) -> list[NodeId]:
+        """The nodes of the very same stems."""
+        terms, said = words(proposition), stems(proposition)
+        if not terms:
+            return []
+        rows = await self._service.store.read(
+            "search_words", project=project, words=query(terms, project), seq=ALWAYS, first=HITS
+        )
+        nodes = [row["node"] for row in rows if row["node"] is not None]
+        return sorted(id_of(node) for node in nodes if stems(node["proposition"]) == said)
+
+    def _earlier(self, propositions: Sequence[str], vectors: Sequence[Vector]) -> list[int | None]:
+        least = 1.0 if self._embedder is None else self._embedder.profile.duplicate
+        said = [_Said.of(text) for text in propositions]
+
+        def same(left: int, right: int) -> bool:
+            if said[left].differs(said[right]):
+                return False
+            if said[left].stems == said[right].stems:
+                return True
+            return bool(vectors) and sum(a * b for a, b in zip(vectors[left], vectors[right], strict=True)) >= least
+
+        return [next((at for at in range(this) if same(at, this)), None) for this in range(len(propositions))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What of a text must be in another one that says the same."""
+
+    stems: frozenset[str]
+    turning: frozenset[str]
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str) -> _Said:
+        names = (word for word in _NAME.findall(text) if word[0].isupper())
+        return cls(stems(text), turning(text), frozenset(s for name in names for s in stems(name)))
+
+    def differs(self, other: _Said) -> bool:
+        """Whether they differ in a number, a negation or a name."""
+        return self.turning != other.turning or not (self.names <= other.stems and other.names <= self.stems)

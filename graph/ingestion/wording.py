@@ -1,0 +1,84 @@
+"""The defaults for how a claim is worded and what is to be thought of it: normalizer, summarizer and validator."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from graph.ingestion.stages import Validity
+from graph.words import words
+
+SUMMARY_CHARS_MAX = 200
+_CLAIM_CHARS_MAX = 2_000  # what is longer says many things, which a distiller should have told apart
+_WORDS_MIN = 2  # that say something
+_LETTERS_MIN = 4  # of scripts that put no blanks between words
+_MARKS = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1")
+_HIDDEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
+_HEDGED = re.compile(
+    r"\b(?:maybe|perhaps|possibly|probably|presumably|might|could be|not sure|i think|i guess|i believe|apparently"
+    r"|allegedly|supposedly|rumou?r)\b|[也或]许|可能",
+    re.IGNORECASE,
+)
+_ORDERS = re.compile(
+    r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:instruction|prompt|rule|above|previous)"
+    r"|\bsystem prompt\b|\byou are now\b|\bact as\b.{0,40}\b(?:assistant|model|admin)"
+    r"|\breveal\b.{0,40}\b(?:prompt|secret|key)",
+    re.IGNORECASE,
+)
+_TALKED = """
+hello hi hey thanks thank welcome bye goodbye okay ok yes yeah sure great cool wow nice good morning evening night sorry
+please lol haha sounds glad awesome absolutely exactly right congrats congratulations
+"""
+_TALK = frozenset(_TALKED.split())
+_CLOSING = "\"')] \u201d\u2019"
+_ASKING = ("?", "\uff1f", "\u061f")
+
+
+class PlainForm:
+    """NFC, one blank between words, no emphasis and nothing that cannot be seen; ``Normalizer`` by its form."""
+
+    def normalize(self, claim: str) -> str:
+        """The claim in plain form."""
+        seen = _HIDDEN.sub("", unicodedata.normalize("NFC", claim))
+        return " ".join(_MARKS.sub(r"\2", seen).split())
+
+
+class Beginning:
+    """A claim's beginning, cut between words; ``Summarizer`` by its form."""
+
+    def summarize(self, proposition: str) -> str:
+        """At most 200 characters."""
+        if len(proposition) <= SUMMARY_CHARS_MAX:
+            return proposition
+        cut = proposition[: SUMMARY_CHARS_MAX - 1]
+        at = cut.rfind(" ")
+        return (cut[:at] if at > SUMMARY_CHARS_MAX // 2 else cut).rstrip(" ,;:") + "…"
+
+
+class Statements:
+    """Tells statements from questions, scraps, talk and doubt; ``Validator`` by its form."""
+
+    def validate(self, proposition: str) -> Validity:
+        """What states nothing has no consistency; what is hedged, or tells a reader what to do, has less."""
+        if why := _states_nothing(proposition):
+            return Validity(0.0, (why,))
+        doubts = tuple(
+            doubt
+            for form, doubt in ((_HEDGED, "said with doubt"), (_ORDERS, "reads like an instruction to a model"))
+            if form.search(proposition)
+        )
+        return Validity(0.7 if doubts else 1.0, doubts)
+
+
+def _states_nothing(proposition: str) -> str | None:
+    if len(proposition) > _CLAIM_CHARS_MAX:
+        return f"longer than {_CLAIM_CHARS_MAX} characters"
+    if proposition.rstrip(_CLOSING).endswith(_ASKING):
+        return "a question"
+    said = words(proposition)
+    if not [word for word in said if word not in _TALK]:
+        return "nothing but talk" if said else "no words"
+    if len(said) < _WORDS_MIN and len(_UNSPACED.findall(proposition)) < _LETTERS_MIN:
+        return "too short to say anything"
+    return None
