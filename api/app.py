@@ -62,6 +62,7 @@ from graph.errors import (
 from graph.ingestion.choice import chosen
 from graph.ingestion.stages import Stages
 from graph.knowledge import checked_key
+from graph.rankers import ranker
 from graph.retrieval import Retrieval
 from graph.service import Service
 from graph.tokens import TOKENIZER
@@ -421,14 +422,15 @@ def create_app(
 
     Args:
         service: Answers the requests; its owner closes it.
-        settings: Who acts when a caller does not say.
+        settings: Who acts when a caller does not say, and how matches are ranked.
         schema: The GraphQL schema; the public one, with plans, unless given.
         semantic: Finds by meaning; without it words alone do.
         asked: Called whenever a request comes and whenever it was answered.
         stages: The steps of ingestion; those of the settings, by words alone, unless given.
     """
     learning = stages or chosen(service, None, settings.stages)
-    plans, reads, retrieval = Plans(), CompiledReads(service), Retrieval(service, semantic)
+    plans, reads = Plans(), CompiledReads(service)
+    retrieval = Retrieval(service, semantic, ranker(settings.ranker))
     routes = _Routes(service, retrieval)
     endpoint = GraphQLEndpoint(schema or build_schema(plans), service, reads, retrieval, learning, settings)
     framework = Starlette(

@@ -10,6 +10,7 @@ from graph.embedding.choice import chosen
 from graph.embedding.embedder import Embedder
 from graph.embedding.representations import Representations
 from graph.embedding.semantic import Semantic
+from graph.rankers import ranker
 from graph.retrieval import Retrieval
 from graph.service import Service
 
@@ -30,6 +31,7 @@ async def retrieving(settings: Settings, service: Service) -> AsyncGenerator[Ret
     """Retrieval by words, and by meaning where an embedder is wanted."""
     async with opened(settings) as embedder:
         if embedder is None:
-            yield Retrieval(service)
+            yield Retrieval(service, None, ranker(settings.ranker))
         else:
-            yield Retrieval(service, Semantic(embedder, Representations(service.store, embedder.profile)))
+            semantic = Semantic(embedder, Representations(service.store, embedder.profile))
+            yield Retrieval(service, semantic, ranker(settings.ranker))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
+from graph import rankers
 from graph.embedding.choice import DEFAULT, Choice
 from graph.errors import ValidationError
 from graph.knowledge import Actor, ActorType
@@ -24,7 +25,7 @@ class Settings:
     """How one run of Whence is set up.
 
     ``neo4j_uri`` is None where the embedded server is to be used; ``actor`` acts where a caller names nobody;
-    ``stages`` names, by the step of ingestion, what takes the place of the default.
+    ``ranker`` names one; ``stages`` names, by the step of ingestion, what takes the place of the default.
     """
 
     home: Path
@@ -35,6 +36,7 @@ class Settings:
     neo4j_database: str = "neo4j"
     actor: Actor = ANONYMOUS
     embedder: Choice = DEFAULT
+    ranker: str = rankers.DEFAULT
     stages: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
@@ -45,7 +47,8 @@ class Settings:
             environment: Variables by name; those of this process when None.
 
         Raises:
-            ValidationError: WHENCE_LOG names no level, or WHENCE_EMBEDDER_DIMENSIONS is no number.
+            ValidationError: WHENCE_LOG names no level, WHENCE_RANKER no ranker, or WHENCE_EMBEDDER_DIMENSIONS is no
+                number.
         """
         given = {name: value for name, value in (environment or os.environ).items() if value}
         level = given.get("WHENCE_LOG", "INFO").upper()
@@ -60,6 +63,7 @@ class Settings:
             neo4j_password=given.get("NEO4J_PASSWORD", ""),
             neo4j_database=given.get("NEO4J_DATABASE", "neo4j"),
             embedder=_embedder(given),
+            ranker=_ranker(given),
             stages={
                 name.removeprefix(_STAGE).lower(): where for name, where in given.items() if name.startswith(_STAGE)
             },
@@ -69,6 +73,12 @@ class Settings:
     def log_level(self) -> int:
         """The level as the number that ``logging`` uses."""
         return logging.getLevelNamesMapping()[self.log]
+
+
+def _ranker(given: Mapping[str, str]) -> str:
+    name = given.get("WHENCE_RANKER", rankers.DEFAULT)
+    rankers.ranker(name)
+    return name
 
 
 def _embedder(given: Mapping[str, str]) -> Choice:

@@ -1,12 +1,13 @@
 """How much of the evidence for a question search brings among its first items, over a public set of conversations.
 
-python bench/recall.py --data FOLDER [--embedder e5-small-v2-q|none] [--conversations 10]
+python bench/recall.py --data FOLDER [--embedder e5-small-v2-q|none] [--ranker fusion]
+    [--conversations 10]
 
 The set is LoCoMo (snap-research/locomo, CC BY-NC 4.0: to measure with, not to be passed on): FOLDER holds its JSON
 files, one a conversation. A turn is a node, named by the set's own id; the session that it was said in is the evidence
 that it stands on; turns that follow each other are related. Each conversation is a project of its own. A question is
 asked as it stands, through the API, and recall@k is the share of its evidence turns among the first k items. No model
-judges, and nothing here or in the service is tuned on the set.
+judges.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from graph.embedding.filler import Filler
 from graph.embedding.semantic import Semantic
 from graph.exchange import Terms, import_journal
 from graph.knowledge import Actor, ActorType
+from graph.rankers import DEFAULT, RANKERS
 from graph.service import Service
 from graph.store import Store
 
@@ -133,12 +135,12 @@ class Bench:
 
 
 @asynccontextmanager
-async def served(store: Store, embedder: str) -> AsyncGenerator[tuple[httpx.AsyncClient, Filler | None]]:
+async def served(store: Store, embedder: str, ranker: str) -> AsyncGenerator[tuple[httpx.AsyncClient, Filler | None]]:
     """The API on a store, and what fills it with vectors."""
     made = chosen(Choice(embedder), user_data_path("whence", appauthor=False) / "cache")
     filler = None if made is None else Filler(store, made)
     semantic = None if filler is None else Semantic(filler.embedder, filler.representations)
-    app = create_app(Service(store), Settings(home=Path.cwd()), semantic=semantic)
+    app = create_app(Service(store), Settings(home=Path.cwd(), ranker=ranker), semantic=semantic)
     try:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://bench", timeout=60) as client:
             yield client, filler
@@ -147,12 +149,12 @@ async def served(store: Store, embedder: str) -> AsyncGenerator[tuple[httpx.Asyn
             await made.close()
 
 
-async def main(files: Sequence[Path], embedder: str) -> None:
+async def main(files: Sequence[Path], embedder: str, ranker: str) -> None:
     """Load, ask, print."""
     with database() as connection:
         async with (
             Store.open(connection.uri, connection.username, connection.password) as store,
-            served(store, embedder) as (client, filler),
+            served(store, embedder, ranker) as (client, filler),
         ):
             bench = Bench(client)
             for conversation in map(read, files):
@@ -170,6 +172,7 @@ if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--data", type=Path, required=True)
     arguments.add_argument("--embedder", default="e5-small-v2-q")
+    arguments.add_argument("--ranker", default=DEFAULT, choices=RANKERS)
     arguments.add_argument("--conversations", type=int, default=10)
     given = arguments.parse_args()
-    asyncio.run(main(sorted(given.data.glob("*.json"))[: given.conversations], given.embedder))
+    asyncio.run(main(sorted(given.data.glob("*.json"))[: given.conversations], given.embedder, given.ranker))

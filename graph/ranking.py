@@ -1,8 +1,8 @@
 """In which order found nodes are offered: how well they match, what they are linked to, and what there is to doubt.
 
-Scores of the two tiers are brought onto one scale among the candidates of a question, since neither means anything by
-itself. What is linked to a good match gains by it, which is what a graph knows beyond words; what is to be doubted
-falls behind what is not, and never out. The numbers were set before anything was measured on a public set.
+A match draws what it is linked to up towards itself, which is what a graph knows beyond words, and never past itself:
+two good matches that are linked do not lift each other above a third. What is to be doubted falls behind what is not,
+and never out.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graph.knowledge import NodeId, State
+from graph.rankers import Part
 from graph.rows import Row, id_of
 from graph.words import likeness, stems, turning
 
 DUPLICATE_LIKENESS = 0.8  # the part of all stems that two texts must share to say the same
-_GAIN_EDGE, _GAIN_EVIDENCE, _GAIN_SUCCESSOR = 0.3, 0.15, 0.9  # of the score of what a node is linked to
+_DRAWN, _DRAWN_SUCCESSOR = 0.5, 0.9  # of the way to the score of what a node is linked to
 _CHALLENGED, _AT_RISK, _STALE, _RETIRED = 0.8, 0.85, 0.85, 0.5  # what is left of a score
 _DIGITS = 9  # scores that differ by less are the same, whatever order sums were made in
 
@@ -29,21 +30,31 @@ class Tie:
         via: A relation in lower case, or ``evidence`` where both stand on the same.
         outgoing: Whether the edge leads from the match; False for evidence.
         far: The other node.
+        among: How many others share the evidence with the match; 1 for an edge.
     """
 
     of: NodeId
     via: str
     outgoing: bool
     far: NodeId
+    among: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A score between 0 and 1, and the link by which the node came in: None for a match by itself."""
+
+    value: float
+    via: Tie | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A node with its score, 0 to about 1.3, and what it was found by: ``via`` is None for a match by itself."""
+    """A node with its score, doubt counted in, and what it was found by."""
 
     node: Row
     score: float
-    via: Tie | None = None
+    via: Tie | None
 
     @property
     def id(self) -> NodeId:
@@ -51,41 +62,77 @@ class Ranked:
         return id_of(self.node)
 
 
-def scaled(scores: Mapping[NodeId, float]) -> dict[NodeId, float]:
-    """Scores brought between 0 and 1, the best being 1 and the worst just above 0; the order is kept."""
-    if not scores:
-        return {}
-    best, least = max(scores.values()), min(scores.values()) * 0.999
-    width = best - least
-    return {node: (score - least) / width if width > 0 else 1.0 for node, score in scores.items()}
+def summed(parts: Sequence[Part], node: NodeId) -> float:
+    """What the parts of a match's score come to, links aside."""
+    return sum(part.weight * part.scores.get(node, 0.0) for part in parts)
 
 
-def ranked(scores: Mapping[NodeId, float], ties: Iterable[Tie], nodes: Mapping[NodeId, Row]) -> list[Ranked]:
-    """Matches and what is linked to them, best first, equals by key and generation.
+def drawn(parts: Sequence[Part], matches: Iterable[NodeId], ties: Sequence[Tie]) -> dict[NodeId, Score]:
+    """The scores of matches and of all that they are linked to.
+
+    Each part of a node's score rises towards that of the best match that it is linked to: by an edge halfway; by
+    evidence a part of that, one by the number of those who share it, since what everything stands on tells nothing of
+    each; and what superseded a match most of the way. Two matches that lead to the same node are linked as well, by
+    half of half.
+    """
+    links: dict[NodeId, list[_Pull]] = {node: [] for node in matches}
+    found = set(links)
+    for pull in [*(_Pull(tie.far, tie.of, _share(tie), tie) for tie in ties), *_through(parts, ties)]:
+        links.setdefault(pull.node, []).append(pull)
+    scores: dict[NodeId, Score] = {}
+    for node, pulls in links.items():
+        value = sum(part.weight * _raised(part.scores, node, pulls) for part in parts)
+        best = max(pulls, key=lambda pull: pull.share * summed(parts, pull.towards), default=None)
+        scores[node] = Score(value, None if node in found or best is None else best.tie)
+    return scores
+
+
+def ranked(scores: Mapping[NodeId, Score], nodes: Mapping[NodeId, Row]) -> list[Ranked]:
+    """Nodes by their scores and what there is to doubt, best first, equals by key and generation.
 
     Args:
-        scores: Of matches, between 0 and 1.
-        ties: Of matches to others, or to each other.
-        nodes: Maps of all that may be offered; what is not among them is left out.
+        scores: Of the nodes and others.
+        nodes: Maps of all that may be offered.
     """
-    gains: dict[NodeId, tuple[float, Tie]] = {}
+    order = [
+        Ranked(node, round(scores[i].value * _doubt(node), _DIGITS), scores[i].via)
+        for i, node in nodes.items()
+        if scores[i].value > 0
+    ]
+    return sorted(order, key=lambda one: (-one.score, one.id))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pull:
+    """That a node is drawn towards a match: how much of the way, and by which link of the match."""
+
+    node: NodeId
+    towards: NodeId
+    share: float
+    tie: Tie
+
+
+def _through(parts: Sequence[Part], ties: Iterable[Tie]) -> Iterable[_Pull]:
+    """Of the matches that lead to one node, each towards the best of the others."""
+    leading: dict[NodeId, list[Tie]] = {}
     for tie in ties:
-        gain = _gain(tie) * scores.get(tie.of, 0.0)
-        if gain > gains.get(tie.far, (0.0, tie))[0]:
-            gains[tie.far] = (gain, tie)
-    found: list[Ranked] = []
-    for node_id, node in nodes.items():
-        gain, tie = gains.get(node_id, (0.0, None))
-        score = (scores.get(node_id, 0.0) + gain) * _doubt(node)
-        if score > 0:
-            found.append(Ranked(node, round(score, _DIGITS), None if node_id in scores else tie))
-    return sorted(found, key=lambda one: (-one.score, one.id))
+        leading.setdefault(tie.far, []).append(tie)
+    for meeting in leading.values():
+        order = sorted(meeting, key=lambda tie: -_share(tie) * summed(parts, tie.of))
+        for tie in order:
+            best = next((other for other in order if other.of != tie.of), None)
+            if best is not None:
+                yield _Pull(tie.of, best.of, _share(tie) * _share(best), best)
 
 
-def _gain(tie: Tie) -> float:
-    if tie.via == "supersedes" and not tie.outgoing:
-        return _GAIN_SUCCESSOR
-    return _GAIN_EVIDENCE if tie.via == "evidence" else _GAIN_EDGE
+def _raised(scores: Mapping[NodeId, float], node: NodeId, pulls: Iterable[_Pull]) -> float:
+    own = scores.get(node, 0.0)
+    return max([own, *(own + pull.share * (scores.get(pull.towards, 0.0) - own) for pull in pulls)])
+
+
+def _share(tie: Tie) -> float:
+    """How much of the way a node is drawn along a link."""
+    return _DRAWN_SUCCESSOR if tie.via == "supersedes" and not tie.outgoing else _DRAWN / tie.among
 
 
 def _doubt(node: Row) -> float:

@@ -1,8 +1,8 @@
 """Search: what of a project answers a question, best first, with what to doubt about each and what was left out.
 
-One question goes to the database a few times, whatever the project's size: for its head, for what words and meaning
-find, both at once, for what that is linked to, for the nodes that came in so, and for the reasons to doubt. Words
-that nearly every claim of the project holds do not count; how common they are is read off a sample of its journal.
+One question goes to the database a few times, whatever the project's size: for its head, while the model reads the
+question; for what words and meaning find, in one statement; for what that is linked to; for the nodes that came in so;
+and for the reasons to doubt. How a project uses its words is read off a sample of its journal.
 """
 
 from __future__ import annotations
@@ -13,30 +13,36 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from cachetools import LRUCache
 
+from graph.embedding.embedder import Vector
 from graph.embedding.semantic import Semantic
 from graph.errors import KnowledgeError, LimitError, ValidationError
 from graph.filters import Filter
 from graph.fold import ALWAYS
 from graph.knowledge import NodeId, State, checked_text, named
-from graph.ranking import Folding, Ranked, Tie, ranked, scaled
+from graph.lexical import Matching, Usage, usage
+from graph.rankers import Match, Part, Question, Ranker, fusion
+from graph.ranking import Folding, Ranked, Score, Tie, drawn, ranked, summed
 from graph.rows import Row, id_of
 from graph.service import Moment, Service
-from graph.words import discriminating, query, stems, words
+from graph.words import query, stems, words
 
 TEXT_CHARS_MAX = 10_000  # of a question; a longer one is a document
 WANTED_MAX = 200  # items of one answer
 HITS_MIN, HITS_MAX = 100, 10_000  # of the index; where too few may be shown, four times as many are asked for
 NEAREST = 100  # by meaning: asked for ten, the index misses one or two of them
+CANDIDATES_SECONDS = 5.0  # for both tiers; who waits longer is answered by words alone
 LINKED_MAX = 50  # matches, and as many retired ones, whose links are followed
 EDGES_MAX, SHARED_MAX = 50, 20  # of each of them
+LEADS_MAX = 100  # of what only links lead to, the best; more where more items are wanted
 SUCCESSIONS_MAX = 10  # one after the other, from a retired match to what lives in its place
-SAMPLE_EVENTS, SAMPLE_MIN = 400, 20  # of a journal; of claims among them, fewer tell nothing
-FREQUENT = 0.5  # the part of the sampled claims from which on a word does not count
+SAMPLE_EVENTS = 400  # of a journal, or up to twice as many
 OMISSIONS_MAX = 100  # that are named; the others are counted
 _SAMPLES_KEPT = 1_000
+_FOUND_SCORE = 0.001  # of the words of what only the index finds: in some languages it knows more of them than we do
 _TURN_NODES = 100  # compared with each other, some milliseconds, before others have their turn
 _LOG = logging.getLogger("whence.retrieval")
 
@@ -67,7 +73,7 @@ class Item:
     Attributes:
         node: Its map.
         score: Above 0, comparable within one answer.
-        tier: ``LEXICAL`` where words found it, or what it is linked to; ``SEMANTIC`` where its meaning alone did.
+        tier: ``LEXICAL`` where words match it, or what it is linked to; ``SEMANTIC`` where its meaning alone does.
         via: By which link it came in, as (relation or ``evidence``, key); None for a match by itself.
         cautions: What to bear in mind, as sentences that name keys.
         rivals: Nodes that contradict it, or that it contradicts.
@@ -108,19 +114,45 @@ class Found:
 
 @dataclass(slots=True)
 class _Hits:
-    """What matches: maps of all, the words' score and the cosine of those that have one, and which are retired."""
+    """What matches and may be shown, or is retired: maps by id, how well, and which are retired.
+
+    ``different`` counts those that do not say nearly the same, up to as many as are wanted.
+    """
 
     nodes: dict[NodeId, Row] = field(default_factory=dict[NodeId, Row])
-    scores: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
-    cosines: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
+    matches: dict[NodeId, Match] = field(default_factory=dict[NodeId, Match])
     retired: list[NodeId] = field(default_factory=list[NodeId])
     different: int = 0
 
-    def take(self, node: Row, *, retired: bool) -> None:
+    def take(self, node: Row, match: Match, *, retired: bool) -> None:
         """Count a node among the matches."""
         self.nodes[id_of(node)] = node
+        self.matches[id_of(node)] = match
         if retired:
             self.retired.append(id_of(node))
+
+
+@dataclass(slots=True)
+class _Search:
+    """A question under way.
+
+    Attributes:
+        asked: It.
+        first: How many items are wanted.
+        seq: The position of the journal that is answered for.
+        vector: Where it lies; None where words alone answer.
+        terms: Its words that count.
+        used: How the project uses words.
+        followed: Live matches whose links are known.
+    """
+
+    asked: Asked
+    first: int
+    seq: int
+    vector: Vector | None
+    terms: Sequence[str]
+    used: Usage
+    followed: frozenset[NodeId] = frozenset()
 
 
 class Retrieval:
@@ -129,12 +161,14 @@ class Retrieval:
     Args:
         service: Theirs.
         semantic: Finds by meaning; without it words alone do.
+        ranker: What words and meaning come to.
     """
 
-    def __init__(self, service: Service, semantic: Semantic | None = None) -> None:
+    def __init__(self, service: Service, semantic: Semantic | None = None, ranker: Ranker = fusion) -> None:
         self.service = service
         self._semantic = semantic
-        self._samples: LRUCache[tuple[str, int], frozenset[str]] = LRUCache(_SAMPLES_KEPT)
+        self._ranker = ranker
+        self._samples: LRUCache[tuple[str, int], Usage] = LRUCache(_SAMPLES_KEPT)
 
     async def search(self, asked: Asked, first: int) -> Found:
         """What answers the question.
@@ -152,57 +186,37 @@ class Retrieval:
             raise ValidationError(f"first is {first}", field="first", allowed=f"1 to {WANTED_MAX}")
         if first > WANTED_MAX:
             raise LimitError(f"first is {first}", field="first", allowed=f"1 to {WANTED_MAX}")
-        seq = await self._position(asked)
+        seq, vector = await asyncio.gather(self._position(asked), self._vector(text))
         found = Found(seq=seq)
         if not seq:
             return found
-        hits, cosines = await asyncio.gather(self._lexical(asked, text, first, seq), self._nearest(asked, text, first))
-        if cosines is not None and self._semantic is not None:
-            found.embedder = self._semantic.profile.name
-            await self._admit(asked, hits, cosines, self._semantic.profile.admission)
-        for node_id in hits.retired:
+        used = await self._usage(asked.project, seq)
+        search = _Search(asked, first, seq, vector, used.counting(words(text)), used)
+        hits = await self._hits(search)
+        parts = self._ranker(Question(stems(text), self._lexical_weight(search)), hits.matches)
+        for node_id in sorted(hits.retired, key=lambda i: (-summed(parts, i), i)):
             found.omit(hits.nodes[node_id], "retired")
-        scores = self._fused(hits)
-        links = await self._links(asked, hits, scores, seq)
-        order = ranked(scores, links, await self._offered(asked, hits, links))
+        links = await self._links(search, hits, parts)
+        scores = drawn(parts, hits.nodes, links)
+        order = ranked(scores, await self._offered(search, hits, scores))
         kept = self._kept(order, links, first, found)
-        found.items = await self._items(asked, kept, links, hits, seq)
+        found.items = await self._items(search, kept, links, hits)
+        if search.vector is not None and self._semantic is not None:
+            found.embedder = self._semantic.profile.name
         return found
 
-    async def _lexical(self, asked: Asked, text: str, first: int, seq: int) -> _Hits:
-        terms = words(text)
-        if not terms:
-            return _Hits()
-        terms = discriminating(terms, await self._frequent(asked.project, seq))
-        return await self._hits(asked, query(terms, asked.project), first)
-
-    async def _nearest(self, asked: Asked, text: str, first: int) -> dict[NodeId, float] | None:
-        """The nearest nodes; None where the model or its vectors cannot be had in time."""
+    async def _vector(self, text: str) -> Vector | None:
+        """Where the text lies; None where the model cannot be had in time, or takes no such text."""
         if self._semantic is None:
             return None
         try:
-            return await self._semantic.nearest(asked.project, text, max(NEAREST, 2 * first))
+            return await self._semantic.vector(text)
         except KnowledgeError as error:
             _LOG.info("words alone answer: %s", error)
             return None
 
-    async def _admit(self, asked: Asked, hits: _Hits, cosines: Mapping[NodeId, float], least: float) -> None:
-        """Take in what lies near enough, and how near all lie."""
-        hits.cosines = dict(cosines)
-        new = [i for i, cosine in cosines.items() if i not in hits.nodes and cosine >= least]
-        for node in (await self.service.nodes(asked.project, new, asked.at)).values():
-            why = _refused(asked, node)
-            if why in (None, "retired"):
-                hits.take(node, retired=why is not None)
-
-    def _fused(self, hits: _Hits) -> dict[NodeId, float]:
-        """Both tiers on one scale; what one of them does not know has nothing of it."""
-        lexical = scaled(hits.scores)
-        if self._semantic is None or not hits.cosines:
-            return lexical
-        weight = self._semantic.profile.lexical_weight
-        near = scaled({i: hits.cosines[i] for i in hits.nodes if i in hits.cosines})
-        return {i: weight * lexical.get(i, 0.0) + (1 - weight) * near.get(i, 0.0) for i in hits.nodes}
+    def _lexical_weight(self, search: _Search) -> float:
+        return 1.0 if search.vector is None or self._semantic is None else self._semantic.profile.lexical_weight
 
     async def _position(self, asked: Asked) -> int:
         if asked.at is not None:
@@ -210,8 +224,8 @@ class Retrieval:
         head = await self.service.head(asked.project)
         return 0 if head is None else head.seq
 
-    async def _frequent(self, project: str, seq: int) -> frozenset[str]:
-        """The stems that at least half of a sample of the project's claims hold.
+    async def _usage(self, project: str, seq: int) -> Usage:
+        """How the claims of a project use their words, keys among them.
 
         The sample is spread evenly over the journal as it was at some position not far below; that part of it never
         changes, so what was found there holds for as long as the journal has not grown by a quarter.
@@ -224,103 +238,137 @@ class Retrieval:
             step = max(1, length // SAMPLE_EVENTS)
             seqs = list(range(1, length + 1, step))
             rows = await self.service.store.read("propositions_at", project=project, seqs=seqs)
-            self._samples[key] = _frequent(
-                [f"{row['key']} {json.loads(row['payload'])['proposition']}" for row in rows]
-            )
+            self._samples[key] = usage([_text(row["key"], json.loads(row["payload"])["proposition"]) for row in rows])
         return self._samples[key]
 
-    async def _hits(self, asked: Asked, text: str, first: int) -> _Hits:
+    async def _hits(self, search: _Search) -> _Hits:
         """Matches that may be shown, and retired ones, until there are enough that differ from each other.
 
         The index puts equals in no order of its own, so more is asked for from the start and not page by page; of
-        equals at the end of what it gives none is taken, unless all are equals.
+        equals at the end of what it gives none counts as found by it, unless all are equals.
         """
-        size = max(HITS_MIN, 2 * first)
+        size = max(HITS_MIN, 2 * search.first)
         while True:
-            rows = await self.service.store.read(
-                "search_words",
-                project=asked.project,
-                words=text,
-                seq=ALWAYS if asked.at is None else asked.at.seq,
-                first=size,
-            )
-            hits = await self._sorted_out(asked, rows if len(rows) < size else _above_the_last(rows))
-            if len(rows) < size or hits.different >= first or size >= HITS_MAX:
+            rows = await self._candidates(search, size)
+            by_words = [row["score"] for row in rows if row["score"] is not None]
+            all_there = len(by_words) < size
+            hits = await self._sorted_out(search, rows, 0.0 if all_there else _least_taken(by_words))
+            if all_there or hits.different >= search.first or size >= HITS_MAX:
                 return hits
             size = min(4 * size, HITS_MAX)
 
-    async def _sorted_out(self, asked: Asked, rows: Sequence[Row]) -> _Hits:
+    async def _candidates(self, search: _Search, size: int) -> list[Row]:
+        """Rows of both tiers; of words alone, from then on, where those of meaning cannot be had in time."""
+        asked, terms = search.asked, search.terms
+        given: dict[str, Any] = {
+            "project": asked.project,
+            "words": query(terms, asked.project) if terms else "",
+            "seq": ALWAYS if asked.at is None else asked.at.seq,
+            "first": size,
+        }
+        if search.vector is not None and self._semantic is not None:
+            sought = self._semantic.sought(search.vector, max(NEAREST, 2 * search.first))
+            try:
+                return await self.service.store.read("search_candidates", seconds=CANDIDATES_SECONDS, **given, **sought)
+            except KnowledgeError as error:
+                _LOG.info("words alone answer: %s", error)
+                search.vector = None
+        rows = await self.service.store.read("search_words", **given) if terms else []
+        return [row | {"cosine": None} for row in rows]
+
+    async def _sorted_out(self, search: _Search, rows: Sequence[Row], least: float) -> _Hits:
+        """The rows that match: by their words, by the index with such a score at least, or by their meaning."""
         hits, folding = _Hits(), Folding()
-        scores = {id_of(row["node"]): row["score"] for row in rows if row["node"] is not None}
-        for at, (node_id, node) in enumerate((await self._read(asked, rows)).items()):
+        matching = Matching(search.terms, search.used)
+        told = {id_of(row["node"]): row for row in rows if row["node"] is not None}
+        nodes = await self._as_asked(search.asked, [row["node"] for row in told.values()])
+        for at, (node_id, node) in enumerate(nodes.items()):
             if at % _TURN_NODES == 0:
                 await asyncio.sleep(0)
-            why = _refused(asked, node)
-            if why in (None, "retired"):
-                hits.scores[node_id] = scores[node_id]
-                hits.take(node, retired=why is not None)
-            if why is None:
-                folding.duplicate_of(node)
+            why = _refused(search.asked, node)
+            if why not in (None, "retired"):
+                continue
+            row, text = told[node_id], _text(node["key"], node["proposition"])
+            words_score = matching.score(text)
+            if row["score"] is not None and row["score"] >= least:
+                words_score = max(words_score, _FOUND_SCORE)
+            if words_score > 0 or self._admits(row["cosine"]):
+                hits.take(node, Match(text, words_score, row["cosine"]), retired=why is not None)
+                if why is None and len(folding) < search.first:
+                    folding.duplicate_of(node)
         hits.different = len(folding)
         return hits
 
-    async def _read(self, asked: Asked, rows: Sequence[Row]) -> dict[NodeId, Row]:
-        """The nodes of hits, as they were at the moment that is asked for."""
-        there = [row["node"] for row in rows if row["node"] is not None]
-        if asked.at is not None:
-            then = await self.service.nodes(asked.project, [id_of(node) for node in there], asked.at)
-            return {id_of(node): then[id_of(node)] for node in there if id_of(node) in then}
-        return {id_of(node): node for node in await self.service.aged(asked.project, there)}
+    def _admits(self, cosine: float | None) -> bool:
+        return self._semantic is not None and cosine is not None and cosine >= self._semantic.profile.admission
 
-    async def _ties(self, asked: Asked, ids: Sequence[NodeId], seq: int) -> list[Tie]:
+    async def _as_asked(self, asked: Asked, nodes: Sequence[Row]) -> dict[NodeId, Row]:
+        """Nodes of the present as they were at the moment that is asked for; those that were not there are left out."""
+        if asked.at is not None:
+            return await self.service.nodes(asked.project, [id_of(node) for node in nodes], asked.at)
+        return {id_of(node): node for node in await self.service.aged(asked.project, nodes)}
+
+    async def _ties(self, search: _Search, ids: Sequence[NodeId]) -> list[Tie]:
         if not ids:
             return []
         rows = await self.service.store.read(
             "search_around",
-            project=asked.project,
+            project=search.asked.project,
             ids=[list(node_id) for node_id in ids],
-            seq=seq,
-            now=asked.at is None,
+            seq=search.seq,
+            now=search.asked.at is None,
             edges_max=EDGES_MAX,
             shared_max=SHARED_MAX,
         )
-        return [Tie(_pair(row["of"]), row["via"], row["outgoing"], _pair(row["far"])) for row in rows]
+        return [Tie(_pair(row["of"]), row["via"], row["outgoing"], _pair(row["far"]), row["among"]) for row in rows]
 
-    async def _links(self, asked: Asked, hits: _Hits, scores: Mapping[NodeId, float], seq: int) -> list[Tie]:
+    async def _links(self, search: _Search, hits: _Hits, parts: Sequence[Part]) -> list[Tie]:
         """What the best matches are linked to; of retired ones only what lives in their place."""
-        live = await self._ties(asked, _best(scores, hits.nodes.keys() - set(hits.retired)), seq)
-        return [*live, *await self._successors(asked, _best(scores, hits.retired), seq)]
+        scores = {i: summed(parts, i) for i in hits.nodes}
+        live, retired = _best(scores, hits.nodes.keys() - set(hits.retired)), _best(scores, hits.retired)
+        ties = await self._ties(search, [*live, *retired])
+        search.followed = frozenset(live)
+        succeeding = [tie for tie in ties if tie.of not in search.followed and _succeeds(tie)]
+        return [
+            *(tie for tie in ties if tie.of in search.followed),
+            *await self._successors(search, succeeding, frozenset(retired)),
+        ]
 
-    async def _successors(self, asked: Asked, retired: Sequence[NodeId], seq: int) -> list[Tie]:
-        """For retired nodes the live ones that superseded them, or what superseded those."""
+    async def _successors(self, search: _Search, ties: Sequence[Tie], seen: frozenset[NodeId]) -> list[Tie]:
+        """For retired nodes the live ones that superseded them, or what superseded those.
+
+        Args:
+            search: The question.
+            ties: What superseded them.
+            seen: They themselves.
+        """
         found: list[Tie] = []
-        first = {node_id: node_id for node_id in retired}  # which of them a retired successor stands for
-        waiting, seen = list(retired), set(retired)
+        stands_for = {tie.of: tie.of for tie in ties}  # which of them a retired successor stands for
         for _ in range(SUCCESSIONS_MAX):
-            ties = [
-                tie for tie in await self._ties(asked, waiting, seq) if tie.via == "supersedes" and not tie.outgoing
-            ]
-            nodes = await self.service.nodes(asked.project, sorted({tie.far for tie in ties}), asked.at) if ties else {}
-            waiting = list[NodeId]()
+            if not ties:
+                break
+            nodes = await self._nodes(search, sorted({tie.far for tie in ties}))
+            waiting: list[NodeId] = []
             for tie in ties:
                 if tie.far not in nodes:
                     continue
                 if not nodes[tie.far]["retired"]:
-                    found.append(Tie(first[tie.of], tie.via, tie.outgoing, tie.far))
+                    found.append(Tie(stands_for[tie.of], tie.via, tie.outgoing, tie.far))
                 elif tie.far not in seen:
-                    seen.add(tie.far)
-                    first[tie.far] = first[tie.of]
+                    seen = seen | {tie.far}
+                    stands_for[tie.far] = stands_for[tie.of]
                     waiting.append(tie.far)
-            if not waiting:
-                break
+            ties = [tie for tie in await self._ties(search, waiting) if _succeeds(tie)]
         return found
 
-    async def _offered(self, asked: Asked, hits: _Hits, links: Sequence[Tie]) -> dict[NodeId, Row]:
-        """Live matches, and what is linked to matches and may be shown."""
-        lead = sorted({tie.far for tie in links} - hits.nodes.keys())
-        far = await self.service.nodes(asked.project, lead, asked.at) if lead else {}
-        matches = {i: node for i, node in hits.nodes.items() if _refused(asked, node) is None}
-        return matches | {i: node for i, node in far.items() if _refused(asked, node) is None}
+    async def _offered(self, search: _Search, hits: _Hits, scores: Mapping[NodeId, Score]) -> dict[NodeId, Row]:
+        """Live matches, and the best of what is linked to matches and may be shown."""
+        leads = sorted(scores.keys() - hits.nodes.keys(), key=lambda i: (-scores[i].value, i))
+        far = await self._nodes(search, leads[: max(LEADS_MAX, 2 * search.first)])
+        return {i: node for i, node in (hits.nodes | far).items() if _refused(search.asked, node) is None}
+
+    async def _nodes(self, search: _Search, ids: Sequence[NodeId]) -> dict[NodeId, Row]:
+        return await self.service.nodes(search.asked.project, ids, search.asked.at) if ids else {}
 
     def _kept(self, order: Sequence[Ranked], links: Sequence[Tie], first: int, found: Found) -> list[Ranked]:
         folding, kept = Folding(), list[Ranked]()
@@ -336,27 +384,32 @@ class Retrieval:
                 found.omit(one.node, f"says nearly what {named(id_of(same))} says")
         return kept
 
-    async def _items(
-        self, asked: Asked, kept: Sequence[Ranked], links: Sequence[Tie], hits: _Hits, seq: int
-    ) -> list[Item]:
-        known = {tie.of for tie in links}
-        links = [*links, *await self._ties(asked, [one.id for one in kept if one.id not in known], seq)]
+    async def _items(self, search: _Search, kept: Sequence[Ranked], links: Sequence[Tie], hits: _Hits) -> list[Item]:
         by_node: dict[NodeId, list[Tie]] = {}
-        for tie in links:
+        more, roots = await asyncio.gather(
+            self._ties(search, [one.id for one in kept if one.id not in search.followed]),
+            self._roots(search, [one.id for one in kept if one.node["at_risk"]]),
+        )
+        for tie in [*(tie for tie in links if tie.of in search.followed), *more]:
             by_node.setdefault(tie.of, []).append(tie)
-        at_risk = [one.id for one in kept if one.node["at_risk"]]
-        roots = await self.service.roots_of_risk(asked.project, at_risk, asked.at) if at_risk else {}
-        return [
-            Item(
-                one.node,
-                one.score,
-                "LEXICAL" if (one.id if one.via is None else one.via.of) in hits.scores else "SEMANTIC",
-                None if one.via is None else (one.via.via, named(one.via.of)),
-                cautions(one.node, by_node.get(one.id, ()), roots.get(one.id, ())),
-                tuple(tie.far for tie in by_node.get(one.id, ()) if tie.via == "contradicts"),
+        items: list[Item] = []
+        for one in kept:
+            match = hits.matches.get(one.id if one.via is None else one.via.of)
+            ties = by_node.get(one.id, ())
+            items.append(
+                Item(
+                    one.node,
+                    one.score,
+                    "LEXICAL" if match is not None and match.words > 0 else "SEMANTIC",
+                    None if one.via is None else (one.via.via, named(one.via.of)),
+                    cautions(one.node, ties, roots.get(one.id, ())),
+                    tuple(tie.far for tie in ties if tie.via == "contradicts"),
+                )
             )
-            for one in kept
-        ]
+        return items
+
+    async def _roots(self, search: _Search, ids: Sequence[NodeId]) -> dict[NodeId, list[NodeId]]:
+        return await self.service.roots_of_risk(search.asked.project, ids, search.asked.at) if ids else {}
 
 
 def cautions(node: Row, ties: Iterable[Tie], roots: Iterable[NodeId]) -> tuple[str, ...]:
@@ -408,19 +461,20 @@ def _valid(node: Row, at: datetime) -> bool:
     return datetime.fromisoformat(node["valid_from"]) <= at and (ends is None or at < datetime.fromisoformat(ends))
 
 
-def _frequent(claims: Sequence[str]) -> frozenset[str]:
-    if len(claims) < SAMPLE_MIN:
-        return frozenset()
-    counts: dict[str, int] = {}
-    for claim in claims:
-        for stem in stems(claim):
-            counts[stem] = counts.get(stem, 0) + 1
-    return frozenset(stem for stem, count in counts.items() if count > FREQUENT * len(claims))
+def _text(key: str, proposition: str) -> str:
+    """What the words of a node are: those of its key and of its proposition."""
+    return f"{key} {proposition}"
 
 
-def _above_the_last(rows: Sequence[Row]) -> Sequence[Row]:
-    last = rows[-1]["score"]
-    return [row for row in rows if row["score"] > last] or rows
+def _least_taken(scores: Sequence[float]) -> float:
+    """The least score above the last one; the last one where there is no other."""
+    last = min(scores)
+    return min((score for score in scores if score > last), default=last)
+
+
+def _succeeds(tie: Tie) -> bool:
+    """Whether a link leads from a node to what superseded it."""
+    return tie.via == "supersedes" and not tie.outgoing
 
 
 def _best(scores: Mapping[NodeId, float], among: Iterable[NodeId]) -> list[NodeId]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import cast
 
@@ -19,6 +19,8 @@ from Stemmer import Stemmer  # pyright: ignore[reportUnknownVariableType]  it ha
 TERMS_MAX = 64  # words of a query; what else a long goal says adds nothing to what these find
 WORD_CHARS_MAX = 64  # longer ones are no words but data
 _WORD = re.compile(r"[^\W_]+")
+_SIGN = r"\u3041-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_TOKEN = re.compile(rf"[{_SIGN}]|[^\W_{_SIGN}]+")
 _EMPTY_TEXT = """
 a about above after again all also am an and any are as at be because been before being below between both but by
 can could d did do does doing done down during each few for from further had has have having he her here hers him
@@ -42,6 +44,16 @@ def words(text: str) -> list[str]:
 def stems(text: str) -> frozenset[str]:
     """The stems of what ``words`` finds: two texts with the same stems say nearly the same."""
     return frozenset(map(stem, words(text)))
+
+
+def tokens(text: str) -> list[str]:
+    """The stems of a text's words, as often as they stand there; signs of Chinese and Japanese one by one.
+
+    It is what the index takes a text apart into, but for words of English that say nothing.
+    """
+    folded = unicodedata.normalize("NFC", text).lower()
+    found = (word[:WORD_CHARS_MAX] for word in _TOKEN.findall(folded))
+    return [stem(word) for word in found if word not in _EMPTY]
 
 
 @lru_cache(20_000)
@@ -79,9 +91,3 @@ def scope(project: str) -> str:
     Two projects may share one by chance, in one of 2**64 cases; whoever reads the index compares the name as well.
     """
     return str(int.from_bytes(hashlib.sha256(project.encode()).digest()[:8]))
-
-
-def discriminating(terms: Iterable[str], frequent: frozenset[str]) -> list[str]:
-    """The terms whose stems are not frequent in the project; all of them where that would leave none."""
-    asked = list(terms)
-    return [term for term in asked if stem(term) not in frequent] or asked

@@ -1390,6 +1390,14 @@ def test_settings_come_from_the_environment_and_keep_the_password_to_themselves(
         Settings.from_environment({"WHENCE_LOG": "loud"})
 
 
+def test_the_ranker_is_read_from_the_environment_and_an_unknown_one_is_refused() -> None:
+    assert Settings.from_environment({"X": ""}).ranker == "fusion"
+    assert Settings.from_environment({"WHENCE_RANKER": "hybrid"}).ranker == "hybrid"
+    with pytest.raises(ValidationError) as refused:
+        Settings.from_environment({"WHENCE_RANKER": "best"})
+    assert (refused.value.field, refused.value.allowed) == ("WHENCE_RANKER", "fusion, hybrid, reciprocal")
+
+
 def test_edges_of_edges_of_a_hub_end_at_a_bound_and_not_at_the_memory(api: Api) -> None:
     api.propose("hub")
     for at in range(30):

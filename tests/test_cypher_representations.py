@@ -11,7 +11,7 @@ import pytest
 from neo4j.exceptions import ClientError
 from scenario import Database, Row, Stage, in_any_order
 
-from graph import queries, schema
+from graph import queries, schema, words
 from graph.errors import InternalError
 from graph.store import Store
 
@@ -167,34 +167,41 @@ CREATE (:Knowledge {project: 'q', key: 'q' + i, generation: 1})-[:REPRESENTED_BY
 """
 
 
-def nearest(vector: list[float], **rest: object) -> Row:
-    return {"model": MODEL, "vector": vector, "exact_max": 100, "asked": 5, "wider": 100, "limit": 3} | rest
-
-
 def keys(*names: str) -> list[Row]:
     return [{"key": name, "generation": 1} for name in names]
 
 
+def near(vector: list[float], *terms: str, **rest: object) -> tuple[str, Row]:
+    """The nearest three, and what holds the words."""
+    lexical = {"words": words.query(terms, "p") if terms else "", "seq": 99, "first": 10}
+    meant = {"model": MODEL, "vector": vector, "exact_max": 100, "asked": 5, "wider": 100, "limit": 3}
+    return ("search_candidates", lexical | meant | rest)
+
+
+def found(database: Database, when: tuple[str, Row]) -> list[tuple[str | None, bool, float | None]]:
+    """Each candidate as its key, whether the index of words found it, and its cosine; the nearest first."""
+    rows = database.statement(queries.load(when[0]), {"project": "p"} | when[1])
+    told = [(row["node"] and row["node"]["key"], row["score"] is not None, row["cosine"]) for row in rows]
+    return sorted(told, key=lambda row: (2.0 if row[2] is None else -row[2], str(row[0])))
+
+
 @pytest.mark.parametrize(
-    ("params", "found", "stored", "complete"),
+    ("params", "nearest"),
     [
-        ({}, "p1 p2 p3", 5, True),
-        ({"limit": 9}, "p1 p2 p3 p4 p5", 5, True),
-        ({"exact_max": 5}, "p1 p2 p3", 5, True),
-        ({"exact_max": 4}, "p1 p2 p3", 5, True),  # by the index, which is asked for more since q crowds p out
-        ({"exact_max": 4, "asked": 15}, "p1 p2 p3", 5, True),
-        ({"exact_max": 4, "wider": 12}, "p1 p2", 5, False),
-        ({"exact_max": 4, "wider": 6}, "", 5, False),
+        ({}, "p1 p2 p3"),
+        ({"limit": 9}, "p1 p2 p3 p4 p5"),
+        ({"exact_max": 5}, "p1 p2 p3"),
+        ({"exact_max": 4}, "p1 p2 p3"),  # by the index, which is asked for more since q crowds p out
+        ({"exact_max": 4, "asked": 15}, "p1 p2 p3"),
+        ({"exact_max": 4, "wider": 12}, "p1 p2"),
+        ({"exact_max": 4, "wider": 6}, ""),
     ],
 )
-def test_the_nearest_of_a_project_are_found_and_what_is_missing_is_said(
-    params: Row, found: str, stored: int, *, complete: bool, scenario: Stage
+def test_the_nearest_of_a_project_are_found_and_no_other_projects(
+    params: Row, nearest: str, scenario: Stage, database: Database
 ) -> None:
-    scenario(
-        given=AROUND,
-        when=("representations_nearest", nearest([1.0, 0.0], **params)),
-        rows=[{"nearest": keys(*found.split()), "stored": stored, "complete": complete}],
-    )
+    scenario.given(AROUND)
+    assert [key for key, _, _ in found(database, near([1.0, 0.0], **params))] == nearest.split()
 
 
 @pytest.mark.parametrize(
@@ -222,52 +229,94 @@ def test_what_lies_very_near_to_each_of_several_is_told_and_where_others_crowd_i
 
 def test_a_scan_and_the_index_tell_the_same_cosines(scenario: Stage, database: Database) -> None:
     scenario.given(AROUND)
-    query = queries.load("representations_nearest")
-    told = [
-        database.statement(query, {"project": "p"} | nearest([0.8, 0.6], limit=5, exact_max=exact))[0]["nearest"]
-        for exact in (100, 1)
-    ]
+    told = [found(database, near([0.8, 0.6], limit=5, exact_max=exact)) for exact in (100, 1)]
     assert told[0] == told[1]
     angles = [0.2 * at - math.atan2(0.6, 0.8) for at in (3, 4, 2, 5, 1)]
-    assert [each["cosine"] for each in told[0]] == pytest.approx([math.cos(angle) for angle in angles], abs=1e-5)
+    assert [cosine for _, _, cosine in told[0]] == pytest.approx([math.cos(angle) for angle in angles], abs=1e-5)
 
 
-def test_equals_stand_in_the_order_of_their_keys_and_generations(scenario: Stage) -> None:
-    given: LiteralString = """
-    UNWIND [['b', 1], ['a', 2], ['a', 1]] AS id
-    CREATE (:Knowledge {project: 'p', key: id[0], generation: id[1]})-[:REPRESENTED_BY]->(:Representation
-      {project: 'p', model: 'Model_scenario_1', key: id[0], generation: id[1], vector: [0.6, 0.8]})
-    """
-    rows = [{"key": "a", "generation": 1}, {"key": "a", "generation": 2}, {"key": "b", "generation": 1}]
-    scenario(
-        given=given,
-        when=("representations_nearest", nearest([0.6, 0.8])),
-        rows=[{"nearest": rows, "stored": 3, "complete": True}],
-    )
-
-
-def test_a_vector_that_no_node_has_is_no_answer(scenario: Stage) -> None:
-    scenario(
-        given="""
-        CREATE (:Representation {project: 'p', model: 'Model_scenario_1', key: 'a', generation: 1, vector: [1.0, 0.0]})
+def test_what_words_find_has_a_cosine_however_far_it_lies_and_comes_once(scenario: Stage, database: Database) -> None:
+    scenario.given(AROUND)
+    database.query(
+        """
+        UNWIND [['p1', 'a depot'], ['p5', 'another depot'], ['bare', 'a third depot']] AS row
+        MERGE (n:Knowledge {project: 'p', key: row[0], generation: 1})
+        SET n.proposition = row[1], n.scope = $scope, n.created_seq = 1
         """,
-        when=("representations_nearest", nearest([1.0, 0.0])),
-        rows=[{"nearest": [], "stored": 1, "complete": True}],
+        scope=words.scope("p"),
     )
+    database.query("CALL db.awaitIndexes(60)")
+    told = found(database, near([1.0, 0.0], "depot", limit=2))
+    assert [(key, by_words) for key, by_words, _ in told] == [
+        ("p1", True),
+        ("p2", False),
+        ("p5", True),
+        ("bare", True),
+    ]
+    assert [cosine for _, _, cosine in told] == [
+        *(pytest.approx(math.cos(angle), abs=1e-5) for angle in (0.2, 0.4, 1.0)),
+        None,
+    ]
 
 
-def test_an_index_is_not_asked_where_a_project_is_small(scenario: Stage) -> None:
-    rows = [{"nearest": [], "stored": 0, "complete": True}]
-    scenario(given="", when=("representations_nearest", nearest([1.0, 0.0], model="Model_without_index")), rows=rows)
-    given: LiteralString = """
-    CREATE (:Representation {project: 'p', model: 'Model_without_index', key: 'a', generation: 1, vector: [1.0, 0.0]})
-    """
+def test_another_models_vector_gives_no_cosine(scenario: Stage, database: Database) -> None:
+    scenario.given(
+        """
+        CREATE (n:Knowledge {key: 'a', proposition: 'depot'})-[:REPRESENTED_BY]->(:Representation
+          {project: 'p', model: 'Model_scenario_2', key: 'a', generation: 1, vector: [0.0, 1.0, 0.0]})
+        """
+    )
+    database.query("MATCH (n:Knowledge) SET n.scope = $scope", scope=words.scope("p"))
+    database.query("CALL db.awaitIndexes(60)")
+    assert found(database, near([1.0, 0.0], "depot")) == [("a", True, None)]
+
+
+def test_what_came_later_or_only_shares_the_scope_is_null_in_either_tier(scenario: Stage, database: Database) -> None:
+    scenario.given(AROUND)
+    database.query(
+        "MATCH (n:Knowledge {project: 'p'}) SET n.created_seq = toInteger(substring(n.key, 1)) WITH count(*) AS five "
+        "CREATE (:Knowledge {project: 'q', key: 'x', generation: 1, proposition: 'depot', scope: $scope, "
+        "created_seq: 1})",
+        scope=words.scope("p"),
+    )
+    database.query("CALL db.awaitIndexes(60)")
+    told = found(database, near([1.0, 0.0], "depot", seq=2))
+    assert [(key, by_words) for key, by_words, _ in told] == [("p1", False), ("p2", False), (None, False), (None, True)]
+
+
+def test_equals_at_the_end_are_taken_in_the_order_of_their_keys_and_generations(
+    scenario: Stage, database: Database
+) -> None:
+    scenario.given(
+        """
+        UNWIND [['b', 1], ['a', 2], ['a', 1], ['c', 1]] AS id
+        CREATE (:Knowledge {project: 'p', key: id[0], generation: id[1]})-[:REPRESENTED_BY]->(:Representation
+          {project: 'p', model: 'Model_scenario_1', key: id[0], generation: id[1], vector: [0.6, 0.8]})
+        """
+    )
+    assert [key for key, _, _ in found(database, near([0.6, 0.8]))] == ["a", "a", "b"]
+
+
+def test_a_vector_that_no_node_has_is_no_answer(scenario: Stage, database: Database) -> None:
+    scenario.given(
+        """
+        CREATE (:Representation {project: 'p', model: 'Model_scenario_1', key: 'a', generation: 1, vector: [1.0, 0.0]})
+        """
+    )
+    assert found(database, near([1.0, 0.0])) == []
+
+
+def test_an_index_is_not_asked_where_a_project_is_small(scenario: Stage, database: Database) -> None:
+    scenario.given("")
+    assert found(database, near([1.0, 0.0], model="Model_without_index")) == []
+    scenario.given(
+        """
+        CREATE (:Representation
+          {project: 'p', model: 'Model_without_index', key: 'a', generation: 1, vector: [1.0, 0.0]})
+        """
+    )
     with pytest.raises(ClientError):
-        scenario(
-            given=given,
-            when=("representations_nearest", nearest([1.0, 0.0], model="Model_without_index", exact_max=0)),
-            rows=rows,
-        )
+        found(database, near([1.0, 0.0], model="Model_without_index", exact_max=0))
 
 
 def test_what_belongs_to_no_node_goes_and_all_is_looked_at_again(scenario: Stage) -> None:

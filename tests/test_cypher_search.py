@@ -110,8 +110,8 @@ def around(**params: object) -> tuple[str, dict[str, object]]:
     return ("search_around", given | params)
 
 
-def tie(via: str, far: str, *, outgoing: bool) -> dict[str, object]:
-    return {"of": ["a", 1], "via": via, "outgoing": outgoing, "far": [far, 1]}
+def tie(via: str, far: str, *, outgoing: bool, among: int = 1) -> dict[str, object]:
+    return {"of": ["a", 1], "via": via, "outgoing": outgoing, "far": [far, 1], "among": among}
 
 
 def test_around_a_node_are_its_live_edges_and_what_stands_on_the_same(scenario: Stage) -> None:
@@ -150,6 +150,27 @@ def test_a_hub_gives_so_many_edges_and_all_that_contradicts_it(scenario: Stage, 
     rows = database.statement(queries.load("search_around"), {"project": "p"} | around(edges_max=10)[1])
     assert len(rows) == 11
     assert [row["far"] for row in rows if row["via"] == "contradicts"] == [["rival", 1]]
+
+
+def test_evidence_says_how_many_share_it_and_leads_nowhere_where_too_many_do(scenario: Stage) -> None:
+    scenario(
+        given="""
+        CREATE (a:Knowledge {key: 'a'}), (b:Knowledge {key: 'b'}), (c:Knowledge {key: 'c'}), (d:Knowledge {key: 'd'}),
+          (x:Evidence {key: 'x'}), (y:Evidence {key: 'y'}), (z:Evidence {key: 'z'}),
+          (a)-[:EVIDENCED_BY]->(x), (b)-[:EVIDENCED_BY]->(x), (b)-[:EVIDENCED_BY {seq: 2}]->(x),
+          (a)-[:EVIDENCED_BY]->(y), (b)-[:EVIDENCED_BY]->(y), (c)-[:EVIDENCED_BY]->(y),
+          (a)-[:EVIDENCED_BY]->(z), (b)-[:EVIDENCED_BY]->(z), (c)-[:EVIDENCED_BY]->(z), (d)-[:EVIDENCED_BY]->(z)
+        """,
+        when=around(shared_max=2),
+        rows=[tie("evidence", "b", outgoing=False, among=1), tie("evidence", "c", outgoing=False, among=2)],
+    ).then(
+        around(shared_max=3),
+        rows=[
+            tie("evidence", "b", outgoing=False, among=1),
+            tie("evidence", "c", outgoing=False, among=2),
+            tie("evidence", "d", outgoing=False, among=3),
+        ],
+    )
 
 
 def test_what_was_proposed_at_positions_is_told_and_nothing_else(scenario: Stage) -> None:

@@ -47,6 +47,12 @@ async def represented(store: Store, model: str | None = None) -> dict[str, int]:
     return found
 
 
+async def nearest(store: Store, embedder: HashEmbedder, text: str, limit: int) -> list[tuple[str, float]]:
+    """The nodes of p that lie nearest to a text, as (key, cosine), nearest first."""
+    found = await Representations(store, embedder.profile).nearest("p", embedder.vector(text), limit)
+    return [(near.key, near.cosine) for near in found]
+
+
 async def until(done: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(SECONDS):
         while not await done():  # noqa: ASYNC110  the database has no events for it
@@ -309,11 +315,8 @@ def test_two_models_of_other_dimensions_stand_beside_each_other(store: Store, lo
         await taken(service, proposed("tea", "anna drinks tea"), proposed("tabs", "parsers reject tabs"))
         assert [await Filler(store, each).fill("p") for each in (one, two, one)] == [2, 2, 0]
         for embedder in (one, two):
-            found = await Representations(store, embedder.profile).nearest(
-                "p", await embedder.query("tabs", SECONDS), 2
-            )
-            assert [near.key for near in found.items] == ["tabs", "tea"]
-            assert found.complete
+            found = await nearest(store, embedder, "tabs", 2)
+            assert [key for key, _ in found] == ["tabs", "tea"]
         assert [await represented(store, each.profile.model) for each in (one, two)] == [{"p": 2}, {"p": 2}]
         assert (await service.verify("p"))["ok"]
 
@@ -335,9 +338,7 @@ def test_a_text_that_was_changed_behind_our_back_is_embedded_anew_after_the_rebu
         assert (await asked(store, "MATCH (r:Representation) RETURN count(r) AS n"))[0]["n"] == 1
         await filler.fill_due()
         assert await represented(store) == {"p": 2}
-        found = await filler.representations.nearest("p", embedder.vector("one"), 1)
-        assert found.items[0].key == "a"
-        assert found.items[0].cosine == pytest.approx(1, abs=1e-6)
+        assert await nearest(store, embedder, "one", 1) == [("a", pytest.approx(1, abs=1e-6))]
         assert await asked(store, "MATCH (r:Representation) WHERE NOT (r)<--() RETURN r") == []
 
     loop.run(play())
@@ -376,8 +377,7 @@ def test_no_other_projects_text_is_near(store: Store, loop: asyncio.Runner) -> N
         for project in ("p", "q"):
             await taken(service, proposed(f"in-{project}", "the very same text"), project=project)
             await Filler(store, embedder).fill(project)
-        found = await Representations(store, embedder.profile).nearest("p", embedder.vector("the very same text"), 9)
-        assert [near.key for near in found.items] == ["in-p"]
+        assert [key for key, _ in await nearest(store, embedder, "the very same text", 9)] == ["in-p"]
 
     loop.run(play())
 

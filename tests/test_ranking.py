@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graph.ranking import Folding, Tie, ranked, scaled
+from graph.rankers import Part
+from graph.ranking import Folding, Ranked, Tie, drawn, ranked
 
 
 def node(key: str, **more: Any) -> dict[str, Any]:
@@ -12,21 +13,21 @@ def node(key: str, **more: Any) -> dict[str, Any]:
     return {**plain, "proposition": key, **more}
 
 
+def order(scores: dict[str, float], ties: list[Tie], *nodes: dict[str, Any]) -> list[Ranked]:
+    return fused([Part(1.0, {(key, 1): score for key, score in scores.items()})], ties, *nodes)
+
+
+def fused(parts: list[Part], ties: list[Tie], *nodes: dict[str, Any]) -> list[Ranked]:
+    matches = {node for part in parts for node in part.scores}
+    return ranked(drawn(parts, matches, ties), {(n["key"], 1): n for n in nodes})
+
+
 def keys(scores: dict[str, float], ties: list[Tie], *nodes: dict[str, Any]) -> list[str]:
-    found = ranked({(key, 1): score for key, score in scores.items()}, ties, {(n["key"], 1): n for n in nodes})
-    return [one.node["key"] for one in found]
+    return [one.node["key"] for one in order(scores, ties, *nodes)]
 
 
-def tie(of: str, via: str, far: str, *, outgoing: bool = True) -> Tie:
-    return Tie((of, 1), via, outgoing, (far, 1))
-
-
-def test_scores_are_brought_between_nothing_and_one() -> None:
-    assert scaled({}) == {}
-    assert scaled({("a", 1): 7.0}) == {("a", 1): 1.0}
-    found = scaled({("a", 1): 2.0, ("b", 1): 6.0, ("c", 1): 4.0})
-    assert found["b", 1] == 1.0
-    assert 0 < found["a", 1] < 0.01 < found["c", 1] < 1
+def tie(of: str, via: str, far: str, *, outgoing: bool = True, among: int = 1) -> Tie:
+    return Tie((of, 1), via, outgoing, (far, 1), among)
 
 
 def test_equals_come_by_key() -> None:
@@ -34,11 +35,7 @@ def test_equals_come_by_key() -> None:
 
 
 def test_what_a_good_match_leads_to_comes_before_a_poor_match() -> None:
-    found = ranked(
-        {("a", 1): 1.0, ("b", 1): 0.1},
-        [tie("a", "depends_on", "c")],
-        {("a", 1): node("a"), ("b", 1): node("b"), ("c", 1): node("c")},
-    )
+    found = order({"a": 1.0, "b": 0.1}, [tie("a", "depends_on", "c")], node("a"), node("b"), node("c"))
     assert [(one.node["key"], one.via and one.via.via) for one in found] == [
         ("a", None),
         ("c", "depends_on"),
@@ -46,9 +43,34 @@ def test_what_a_good_match_leads_to_comes_before_a_poor_match() -> None:
     ]
 
 
-def test_two_matches_that_are_linked_gain_by_each_other() -> None:
+def test_a_match_is_drawn_halfway_to_the_best_that_it_is_linked_to() -> None:
+    links = [tie("a", "supports", "c"), tie("b", "depends_on", "c", outgoing=False)]
+    found = order({"a": 0.8, "b": 0.7, "c": 0.2}, links, node("a"), node("c"))
+    assert [(one.node["key"], one.score) for one in found] == [("a", 0.8), ("c", 0.5)]
+
+
+def test_two_good_matches_that_are_linked_do_not_lift_each_other() -> None:
     links = [tie("b", "supports", "c"), tie("c", "supports", "b", outgoing=False)]
-    assert keys({"a": 0.6, "b": 0.5, "c": 0.5}, links, node("a"), node("b"), node("c")) == ["b", "c", "a"]
+    assert keys({"a": 0.6, "b": 0.5, "c": 0.5}, links, node("a"), node("b"), node("c")) == ["a", "b", "c"]
+
+
+def test_words_of_one_node_and_the_meaning_of_the_next_come_together() -> None:
+    parts = [Part(0.5, {("asks", 1): 1.0}), Part(0.5, {("answers", 1): 1.0, ("other", 1): 1.0})]
+    links = [tie("asks", "related_to", "answers"), tie("answers", "related_to", "asks", outgoing=False)]
+    found = fused(parts, links, node("asks"), node("answers"), node("other"))
+    assert [(one.node["key"], one.score) for one in found] == [("answers", 0.75), ("asks", 0.75), ("other", 0.5)]
+
+
+def test_matches_that_lead_to_the_same_node_draw_each_other_half_as_far() -> None:
+    links = [tie("a", "related_to", "between"), tie("c", "related_to", "between", outgoing=False)]
+    found = order({"a": 1.0, "b": 0.35, "c": 0.2}, links, node("a"), node("b"), node("c"))
+    assert [(one.node["key"], one.score) for one in found] == [("a", 1.0), ("c", 0.4), ("b", 0.35)]
+
+
+def test_evidence_draws_the_less_the_more_stand_on_it() -> None:
+    links = [tie("a", "evidence", "b", among=1), tie("a", "evidence", "c", among=25)]
+    found = order({"a": 1.0}, links, node("a"), node("b"), node("c"))
+    assert [(one.node["key"], one.score) for one in found] == [("a", 1.0), ("b", 0.5), ("c", 0.02)]
 
 
 def test_doubt_puts_behind_and_never_out() -> None:
@@ -58,11 +80,8 @@ def test_doubt_puts_behind_and_never_out() -> None:
 
 
 def test_the_successor_of_a_retired_match_stands_in_its_place() -> None:
-    found = ranked(
-        {("old", 1): 1.0, ("other", 1): 0.5},
-        [tie("old", "supersedes", "new", outgoing=False)],
-        {("new", 1): node("new"), ("other", 1): node("other")},
-    )
+    superseded = [tie("old", "supersedes", "new", outgoing=False)]
+    found = order({"old": 1.0, "other": 0.5}, superseded, node("new"), node("other"))
     assert [one.node["key"] for one in found] == ["new", "other"]
     assert found[0].via == tie("old", "supersedes", "new", outgoing=False)
 

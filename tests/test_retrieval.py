@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,13 +21,17 @@ from api.settings import Settings
 from graph import aging
 from graph.commands import read_command
 from graph.context import Format, block
+from graph.embedding import representations
+from graph.embedding.embedder import Embedder
 from graph.embedding.filler import Filler
 from graph.embedding.profile import Profile
+from graph.embedding.representations import Representations, Wanted
 from graph.embedding.semantic import Semantic
 from graph.errors import LimitError, UnavailableError, ValidationError
 from graph.filters import Filter
 from graph.knowledge import AGING, Actor, ActorType, Kind, State
-from graph.retrieval import HITS_MIN, OMISSIONS_MAX, Asked, Found, Item, Retrieval
+from graph.rankers import ranker
+from graph.retrieval import HITS_MIN, OMISSIONS_MAX, SHARED_MAX, Asked, Found, Item, Retrieval
 from graph.service import Service
 from graph.store import Store
 
@@ -466,23 +471,32 @@ def test_a_body_that_asks_for_no_block_is_refused(post: Post, body: object, fiel
 
 
 class Meanings:
-    """A semantic tier whose cosines a test says."""
+    """An embedder to which every question lies in one direction; ``Embedder`` by its form.
 
-    def __init__(self, **cosines: float) -> None:
+    Attributes:
+        away: Whether it cannot be had.
+    """
+
+    def __init__(self) -> None:
         self.profile = Profile("said", 2, "0" * 64, lexical_weight=0.3, admission=0.5)
-        self.cosines = {(key.replace("_", "-"), 1): cosine for key, cosine in cosines.items()}
         self.away = False
 
-    async def nearest(self, _project: str, _text: str, limit: int) -> dict[tuple[str, int], float]:
+    async def query(self, _text: str, _seconds: float) -> list[float]:
         if self.away:
             raise UnavailableError("the embedder cannot be had")
-        nearest = sorted(self.cosines.items(), key=lambda item: -item[1])
-        return dict(nearest[:limit])
+        return [1.0, 0.0]
 
 
-def with_meaning(world: World, **cosines: float) -> Meanings:
-    meanings = Meanings(**cosines)
-    world.retrieval = Retrieval(world.service, cast("Semantic", meanings))
+def with_meaning(world: World, ranking: str = "fusion", **cosines: float) -> Meanings:
+    """Vectors of nodes at such angles to every question; ``_`` in a key stands for ``-``."""
+    meanings = Meanings()
+    vectors = Representations(world.service.store, meanings.profile)
+    rows = [
+        (Wanted(key.replace("_", "-"), 1, key), [cosine, math.sqrt(1 - cosine**2)]) for key, cosine in cosines.items()
+    ]
+    assert world.loop.run(vectors.put("P", 0, 1, rows, seconds=10)) == len(rows)
+    semantic = Semantic(cast("Embedder", meanings), vectors)
+    world.retrieval = Retrieval(world.service, semantic, ranker(ranking))
     return meanings
 
 
@@ -546,3 +560,71 @@ def test_what_the_filler_has_embedded_is_found_by_its_meaning(world: World) -> N
     assert (best.node["key"], best.tier) == ("asked", "SEMANTIC")
     assert found.embedder == embedder.profile.name
     assert world.found("depot") == ["other"]
+
+
+def test_both_tiers_are_asked_for_in_one_statement(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.propose(depot="The depot closes at six", far="Nothing of the kind")
+    with_meaning(world, depot=0.8, far=0.2)
+    read, names = Store.read, list[str]()
+
+    async def named(store: Store, name: str, **params: Any) -> Any:
+        names.append(name)
+        return await read(store, name, **params)
+
+    monkeypatch.setattr(Store, "read", named)
+    world.search("When does the depot close?")
+    assert [name for name in names if name.startswith("search_")] == ["search_candidates", "search_around"]
+
+
+def test_without_a_vector_index_words_alone_answer_and_say_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.propose(depot="The depot closes at six")
+    with_meaning(world, depot=0.8)
+    monkeypatch.setattr(representations, "EXACT_MAX", 0)
+    found = world.search("depot")
+    assert [(item.node["key"], item.tier) for item in found.items] == [("depot", "LEXICAL")]
+    assert found.embedder is None
+    assert world.search("zeppelin") == Found(seq=1)
+
+
+def test_a_node_that_has_no_vector_yet_is_found_by_its_words_as_high_as_they_say(world: World) -> None:
+    world.propose(old="the depot", far="the harbour")
+    with_meaning(world, old=0.6, far=0.55)
+    world.propose(new="The depot closes at six, says the depot")
+    assert world.found("when does the depot close?")[0] == "new"
+
+
+def test_the_ranker_is_chosen_by_its_name(world: World) -> None:
+    world.propose(words="a depot closes", meant="the warehouse shuts")
+    with_meaning(world, words=0.86, meant=0.99)
+    assert world.found("a depot closes") == ["meant", "words"]
+    with_meaning(world, "hybrid", words=0.86, meant=0.99)
+    assert {item.node["key"]: item.score for item in world.search("a depot closes").items} == {
+        "words": pytest.approx(0.7 * 0.86 + 0.3 * 2 / 3, abs=1e-5),
+        "meant": pytest.approx(0.7 * 0.99, abs=1e-5),
+    }
+
+
+def test_another_projects_texts_move_no_score(world: World) -> None:
+    world.propose(depot="The depot closes at six", harbour="The harbour closes", ferry="The ferry to the depot")
+    before = [(item.node["key"], item.score) for item in world.search("depot closes").items]
+    world.propose("Q", **{f"n{at}": "depot " * (at + 1) for at in range(30)})
+    assert [(item.node["key"], item.score) for item in world.search("depot closes").items] == before
+
+
+def test_what_everything_stands_on_brings_nothing_in(world: World) -> None:
+    record = [{"key": "talk", "type": "talk", "source": "t"}]
+    world.take(
+        proposed("depot", "The depot closes", evidence=record),
+        *(proposed(f"n{at}", f"says {at}", evidence=record) for at in range(SHARED_MAX + 1)),
+    )
+    assert world.found("depot") == ["depot"]
+
+
+def test_the_words_of_the_turn_before_put_an_answer_before_what_lies_a_little_nearer(world: World) -> None:
+    world.take(
+        proposed("asks", "When does the depot close?"),
+        proposed("answers", "At six, always", relations=[{"relation": "related_to", "to": "asks"}]),
+        proposed("other", "They shut early"),
+    )
+    with_meaning(world, asks=0.6, answers=0.9, other=0.92)
+    assert world.found("depot closing time") == ["answers", "other", "asks"]

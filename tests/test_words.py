@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.words import TERMS_MAX, WORD_CHARS_MAX, discriminating, likeness, query, scope, stems, turning, words
+from graph.words import TERMS_MAX, WORD_CHARS_MAX, likeness, query, scope, stems, tokens, turning, words
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,6 @@ def test_a_number_or_a_negation_turns_what_is_said() -> None:
     assert turning("does not") == turning("doesn\u2019t not")
 
 
-def test_frequent_words_do_not_count_unless_there_are_no_others() -> None:
-    assert discriminating(["packages", "lock"], frozenset({"packag"})) == ["lock"]
-    assert discriminating(["packages"], frozenset({"packag"})) == ["packages"]
+def test_a_text_is_taken_apart_as_the_index_does_it() -> None:
+    assert tokens("The depots close: depots!") == ["depot", "close", "depot"]
+    assert tokens("東京の天気 is ok") == ["東", "京", "の", "天", "気", "ok"]

@@ -10,6 +10,7 @@ from typing import Any
 from graph import schema
 from graph.embedding.embedder import Vector
 from graph.embedding.profile import Profile
+from graph.fold import ALWAYS
 from graph.store import READ_SECONDS, Store
 
 EXACT_MAX = 5_000  # vectors of a project that are looked at one by one, which takes about 25 microseconds each
@@ -50,20 +51,6 @@ class Near:
     key: str
     generation: int
     cosine: float
-
-
-@dataclass(frozen=True, slots=True)
-class Nearest:
-    """An answer.
-
-    Attributes:
-        items: By cosine, the highest first, then by key and generation.
-        complete: False where the index gave fewer than were asked for although the project may hold more, since
-            other projects crowded them out.
-    """
-
-    items: tuple[Near, ...]
-    complete: bool
 
 
 class Representations:
@@ -188,11 +175,11 @@ class Representations:
         for at, vector in enumerate(vectors):
             if rows[at]["crowded"]:
                 nearest = await self.nearest(project, vector, asked, seconds=seconds)
-                found[at] = [near for near in nearest.items if near.cosine >= least]
+                found[at] = [near for near in nearest if near.cosine >= least]
         return found
 
-    async def nearest(self, project: str, vector: Vector, limit: int, *, seconds: float = READ_SECONDS) -> Nearest:
-        """The nodes of a project that are nearest to a vector, whatever their state.
+    async def nearest(self, project: str, vector: Vector, limit: int, *, seconds: float = READ_SECONDS) -> list[Near]:
+        """The nodes of a project that are nearest to a vector, whatever their state, the nearest first.
 
         Args:
             project: Where; no other project's node is among the answer.
@@ -203,16 +190,27 @@ class Representations:
         Raises:
             UnavailableError: the database cannot be had, or did not answer in time.
         """
-        assert 1 <= limit <= LIMIT_MAX, "whoever takes the number from a caller has checked it"
-        row = (
-            await self._store.read("representations_nearest", seconds=seconds, **self.sought(project, vector, limit))
-        )[0]
-        return Nearest(tuple(Near(**each) for each in row["nearest"]), row["complete"])
+        rows = await self._store.read(
+            "search_candidates",
+            seconds=seconds,
+            project=project,
+            words="",
+            seq=ALWAYS,
+            first=1,
+            **self.sought(vector, limit),
+        )
+        found = [Near(row["node"]["key"], row["node"]["generation"], row["cosine"]) for row in rows]
+        return sorted(found, key=lambda near: (-near.cosine, near.key, near.generation))
 
-    def sought(self, project: str, vector: Vector, limit: int) -> dict[str, Any]:
-        """The parameters of ``representations_nearest``, for whoever asks it within a statement of theirs."""
+    def sought(self, vector: Vector, limit: int) -> dict[str, Any]:
+        """The parameters by which ``search_candidates`` finds the nodes that are nearest to a vector.
+
+        Args:
+            vector: Of the model.
+            limit: How many at most, 1 to 1,000.
+        """
+        assert 1 <= limit <= LIMIT_MAX, "whoever takes the number from a caller has checked it"
         return {
-            "project": project,
             "model": self.model,
             "vector": vector,
             "exact_max": EXACT_MAX,

@@ -1,14 +1,14 @@
-"""The semantic tier: which nodes lie nearest to a text by one model."""
+"""The semantic tier: where a question lies by one model, and what a statement needs to find what lies near."""
 
 from __future__ import annotations
 
-from graph.embedding.embedder import Embedder
+from typing import Any
+
+from graph.embedding.embedder import Embedder, Vector
 from graph.embedding.profile import Profile
 from graph.embedding.representations import Representations
-from graph.knowledge import NodeId
 
 QUERY_SECONDS = 2.0  # for the model to read a question; who waits longer is answered by words alone
-NEAREST_SECONDS = 5.0
 
 
 class Semantic:
@@ -28,18 +28,14 @@ class Semantic:
         """The model, and how it is used."""
         return self._embedder.profile
 
-    async def nearest(self, project: str, text: str, limit: int) -> dict[NodeId, float]:
-        """The nodes of a project that lie nearest to a text, by id, each with its cosine; those without a vector not.
-
-        Args:
-            project: Where.
-            text: Any.
-            limit: How many at most, 1 to 1,000.
+    async def vector(self, text: str) -> Vector:
+        """Where a question lies.
 
         Raises:
-            LimitError, UnavailableError, ValidationError: the model or its vectors cannot be had in time, or it never
-                takes such a text.
+            LimitError, UnavailableError, ValidationError: the model cannot be had in time, or never takes such a text.
         """
-        vector = await self._embedder.query(text, QUERY_SECONDS)
-        found = await self._representations.nearest(project, vector, limit, seconds=NEAREST_SECONDS)
-        return {(near.key, near.generation): near.cosine for near in found.items}
+        return await self._embedder.query(text, QUERY_SECONDS)
+
+    def sought(self, vector: Vector, limit: int) -> dict[str, Any]:
+        """The parameters by which a statement finds the nodes that lie nearest, 1 to 1,000 of them."""
+        return self._representations.sought(vector, limit)

@@ -1,0 +1,73 @@
+// search_candidates: nodes of a project that hold words, or whose vectors of a model lie nearest to a vector.
+//
+// kind:    read
+// params:  project: str, words: str, seq: int, first: int, model: str, vector: [float], exact_max: int, asked: int,
+//          wider: int, limit: int
+// returns: node: map or null, score: float or null, cosine: float or null
+// bounds:  $first of the index's hits by words, none where $words is empty; $exact_max vectors of the project, or
+//          $asked and then $wider of the index; $limit of the nearest nodes
+//
+// score is that of the index, null where meaning alone found the node; cosine is told of all that have a vector of the
+// model. A hit that is another project's, or was not there at $seq, is null as for search_words.
+//
+// A project of up to $exact_max vectors is looked at whole. A larger one is found by the model's index, which knows no
+// projects: where others crowd out some of the first $asked, it is asked for $wider.
+CALL () {
+  CALL () {
+    WITH $words AS words
+    WHERE words <> ''
+    CALL db.index.fulltext.queryNodes('knowledge_words', words, {limit: $first})
+    YIELD node AS n, score
+    RETURN n, score, NULL AS near
+  }
+  RETURN n, score, near
+  UNION ALL
+  CALL () {
+    MATCH (r:Representation)
+    WHERE r.project = $project AND r.model = $model AND r.key > '' AND r.generation >= 1
+    WITH r
+    LIMIT $exact_max + 1
+    RETURN count(r) AS stored
+  }
+  CALL (stored) {
+    WITH stored
+    WHERE stored <= $exact_max
+    MATCH (r:Representation)
+    WHERE r.project = $project AND r.model = $model AND r.key > '' AND r.generation >= 1
+    WITH r, 2 * vector.similarity.cosine(r.vector, $vector) - 1 AS cosine
+    ORDER BY cosine DESC, r.key, r.generation
+    LIMIT $limit
+    RETURN collect(r) AS scanned
+  }
+  CALL (stored) {
+    WITH stored
+    WHERE stored > $exact_max
+    CALL db.index.vector.queryNodes($model, $asked, $vector)
+    YIELD node AS r
+    WHERE r.project = $project
+    RETURN collect(r) AS first
+  }
+  CALL (stored, first) {
+    WITH stored, first
+    WHERE stored > $exact_max AND size(first) < $limit
+    CALL db.index.vector.queryNodes($model, $wider, $vector)
+    YIELD node AS r
+    WHERE r.project = $project
+    RETURN collect(r) AS second
+  }
+  UNWIND scanned + CASE size(second) WHEN 0 THEN first ELSE second END AS r
+  MATCH (n:Knowledge)-[:REPRESENTED_BY]->(r)
+  WITH n, 2 * vector.similarity.cosine(r.vector, $vector) - 1 AS near
+  ORDER BY near DESC, n.key, n.generation
+  LIMIT $limit
+  RETURN n, NULL AS score, near
+}
+WITH n, max(score) AS score, max(near) AS near
+OPTIONAL MATCH (n)-[:REPRESENTED_BY]->(r:Representation)
+WHERE near IS NULL AND r.model = $model
+RETURN CASE WHEN n.project = $project AND n.created_seq <= $seq THEN n {
+  .project, .key, .generation, .proposition, .kind, .state, at_risk: n:AtRisk, .forgotten, retired: n:Retired,
+  valid_from: toString(n.valid_from), valid_to: toString(n.valid_to), created_at: toString(n.created_at),
+  updated_at: toString(n.updated_at), verified_at: toString(n.verified_at), .uses, .lineage,
+  .created_seq, .updated_seq
+} END AS node, score, coalesce(near, 2 * vector.similarity.cosine(r.vector, $vector) - 1) AS cosine
