@@ -9,7 +9,7 @@ from api.fields import Info, described, field
 from api.inputs import EventInput, event_fields
 from api.loaders import NOW, Row
 from api.types import Knowledge
-from graph.ingestion import Given, Ingestion, Rejected
+from graph.ingestion.pipeline import Given, Ingestion, Rejected
 
 
 @described

@@ -10,9 +10,9 @@ from api.files import source
 from api.settings import Settings
 from graph.embedding.embedder import Embedder
 from graph.errors import KnowledgeError, ValidationError
-from graph.ingestion import Given, Ingestion, Rejected
 from graph.ingestion.choice import chosen
 from graph.ingestion.parts import parts
+from graph.ingestion.pipeline import Given, Ingestion, Rejected
 from graph.knowledge import checked_key
 from graph.service import Service
 

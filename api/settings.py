@@ -13,6 +13,7 @@ from platformdirs import user_data_path
 from graph import rankers
 from graph.embedding.choice import DEFAULT, Choice
 from graph.errors import ValidationError
+from graph.ingestion.chat import NOBODY, ChatChoice
 from graph.knowledge import Actor, ActorType
 
 ANONYMOUS = Actor("whence", "anonymous", ActorType.SERVICE)
@@ -37,6 +38,7 @@ class Settings:
     actor: Actor = ANONYMOUS
     embedder: Choice = DEFAULT
     ranker: str = rankers.DEFAULT
+    chat: ChatChoice = NOBODY
     stages: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
@@ -64,6 +66,9 @@ class Settings:
             neo4j_database=given.get("NEO4J_DATABASE", "neo4j"),
             embedder=_embedder(given),
             ranker=_ranker(given),
+            chat=ChatChoice(
+                given.get("WHENCE_CHAT", ""), given.get("WHENCE_CHAT_MODEL", ""), given.get("WHENCE_CHAT_KEY", "")
+            ),
             stages={
                 name.removeprefix(_STAGE).lower(): where for name, where in given.items() if name.startswith(_STAGE)
             },

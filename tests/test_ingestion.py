@@ -22,12 +22,11 @@ from api.settings import Settings
 from graph.commands import read_command
 from graph.context import Format, block
 from graph.errors import EventConflictError, KnowledgeError, UnavailableError, ValidationError
-from graph.ingestion import Given, Ingested, Ingestion
 from graph.ingestion.choice import chosen
 from graph.ingestion.gate import Weighted
 from graph.ingestion.mentions import Rules, slug
 from graph.ingestion.parts import PART_CHARS_MAX, parts
-from graph.ingestion.pipeline import FACTS_MAX, RECALLED, TEXT_CHARS_MAX
+from graph.ingestion.pipeline import FACTS_MAX, RECALLED, TEXT_CHARS_MAX, Given, Ingested, Ingestion
 from graph.ingestion.recalled import without_blocks
 from graph.ingestion.sentences import Sentences
 from graph.ingestion.stages import Fact, Passage, Quality, Validity

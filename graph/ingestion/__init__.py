@@ -3,7 +3,3 @@
 text -> distil -> normalize, match, validate, summarize -> relations by rule -> quality gate -> dedup -> promote. Each
 step is a small protocol in ``stages`` with a default beside it; ``pipeline`` is the order in which they are asked.
 """
-
-from graph.ingestion.pipeline import Given, Ingested, Ingestion, Rejected
-
-__all__ = ["Given", "Ingested", "Ingestion", "Rejected"]
