@@ -23,6 +23,7 @@ from strawberry import UNSET
 from strawberry.types.scalar import ScalarDefinition
 
 from api.loaders import Context
+from graph.concept import Verdict
 from graph.errors import ValidationError
 from graph.knowledge import (
     ActorType,
@@ -92,6 +93,7 @@ strawberry.enum(
     Relation, description="Explicit relationships. Stored in Neo4j as relationship types of the same names."
 )
 strawberry.enum(Transition, description="What a journal event did.")
+strawberry.enum(Verdict, description="What the one door made of a concept that was said.")
 strawberry.enum(ActorType, description="Who acts.")
 strawberry.enum(
     Direction,

@@ -31,8 +31,9 @@ from api.types import (
     Knowledge,
     KnowledgeEvent,
 )
-from graph import aging, executions
+from graph import aging, executions, recording
 from graph.commands import read_command
+from graph.concept import Verdict
 from graph.errors import InternalError, KnowledgeError
 from graph.knowledge import Kind, Relation, Transition, checked_key
 from graph.store import Taken
@@ -69,6 +70,23 @@ class Transitioned:
         """The event, or the one that had been taken before."""
         rows = await info.context.service.events_at(self.taken.project, [self.taken.seq])
         return KnowledgeEvent.of(rows[self.taken.seq])
+
+
+@described
+class ConceptRecorded:
+    """What became of a concept that was said."""
+
+    taken: strawberry.Private[Taken]
+    verdict: Verdict
+    applied: bool = strawberry.field(description="False where the very same event had been taken before.")
+
+    @field
+    async def knowledge(self, info: Info) -> Knowledge:
+        """The concept as it is now; a claim against it has an edge to it."""
+        row = await info.context.service.knowledge(self.taken.project, self.taken.key)
+        if row is None:
+            raise InternalError("a recorded concept is no node")
+        return Knowledge.of(bare(row, evidence=False))
 
 
 async def _take(
@@ -116,7 +134,9 @@ def argument_name(written: str | None, key_name: str = "key") -> str | None:
     """A field of a journal line as the mutation's caller wrote it (``payload.evidence[0].artifact_ref``)."""
     if written is None:
         return None
-    name = written.removeprefix("payload.")
+    name = written.removeprefix("payload.").removeprefix("concept.")
+    if name == "sources[0]":
+        return "session"
     if name == written and name.startswith(_OF_THE_EVENT):
         return camel(f"event.{name}")
     return key_name if name == written == "key" else camel(name)
@@ -320,6 +340,28 @@ class Mutation(Ingesting):
         with _as_the_caller_wrote():
             taken = await executions.observe(info.context.service, ran, info.context.actor, event_fields(event))
         return None if taken is None else Transitioned.of(taken)
+
+    @field
+    async def record_concept(
+        self,
+        info: Info,
+        project: str,
+        name: str,
+        description: str,
+        type: str,  # noqa: A002  the contract's name
+        body: str,
+        session: str,
+        event: EventInput | None = UNSET,
+    ) -> ConceptRecorded:
+        """Says a concept: new, the same again, related to what is known of it, or contradicting that."""
+        saying = recording.Saying(project, name, description, type, body, session)
+        info.context.renew()
+        with _as_the_caller_wrote("name"):
+            command = recording.recording(saying, info.context.actor, event_fields(event))
+            taken = await recording.record(info.context.service, command)
+        if taken.verdict is None:
+            raise InternalError("a recorded concept has no verdict")
+        return ConceptRecorded(taken=taken, verdict=taken.verdict, applied=taken.applied)
 
     @field
     async def sweep(self, info: Info, project: str, older_than: str) -> int:

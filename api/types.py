@@ -16,6 +16,7 @@ from typing import Annotated, Any, cast
 import strawberry
 from strawberry import UNSET
 
+from api.concepts import Concept
 from api.fields import JSON, DateTime, Direction, Info, described, field
 from api.ids import checked_first, cursor, fits, packed, place_after, unpacked
 from api.inputs import chosen, given, tense_of
@@ -286,6 +287,11 @@ class Knowledge(Node):
             confidence=read.get("confidence"),
             created_at=read["created_at"],
         )
+
+    @field
+    def concept(self) -> Concept | None:
+        """Present when the node was recorded as a concept."""
+        return Concept.of(self.row, self.tense)
 
     @field(graphql_type=list[Evidence])
     def evidence(self, info: Info) -> list[Evidence] | Awaitable[list[Evidence]]:

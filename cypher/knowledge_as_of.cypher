@@ -20,6 +20,7 @@ CALL (n) {
     [e IN events WHERE e.transition IN ['forgotten', 'recalled'] | e.transition][-1] = 'forgotten' AS forgotten,
     size([e IN events WHERE e.transition = 'used']) AS uses,
     [e IN events WHERE e.verifies | e][-1] AS verified,
+    [e IN events WHERE e.transition = 'sighted' | e.payload] AS sightings,
     events[0] AS creation
 }
 RETURN n {
@@ -31,7 +32,8 @@ RETURN n {
   valid_to: CASE WHEN n.retired_seq <= $seq THEN toString(n.valid_to) END,
   creation: creation.payload,
   created_at: toString(n.created_at), updated_at: toString(newest.recorded_at),
-  verified_at: toString(verified.time), uses: uses, .lineage, .created_seq, updated_seq: newest.seq,
+  verified_at: toString(verified.time), uses: uses,
+  .lineage, .concept, sightings: sightings, .created_seq, updated_seq: newest.seq,
   evidence: COLLECT {
     MATCH (n)-[s:EVIDENCED_BY]->(e:Evidence)
     WHERE s.seq <= $seq

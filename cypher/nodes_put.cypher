@@ -21,11 +21,13 @@ SET n += row {
   .unsupported,
   .forgotten,
   .confirmed_by,
+  .concept,
+  .dangling,
   valid_to: datetime(row.valid_to),
   updated_at: datetime(row.updated_at),
   verified_at: datetime(row.verified_at)
 }
-REMOVE n:Proposed:Confirmed:Challenged:Corrected:Superseded:Invalidated:Forgotten
+REMOVE n:Proposed:Confirmed:Challenged:Corrected:Superseded:Invalidated:Forgotten:Dangling
 SET n:$(row.labels)
 FOREACH (_ IN CASE WHEN row.retired_seq IS NULL THEN [] ELSE [1] END |
   SET n.risk_seq = 0

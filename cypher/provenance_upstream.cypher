@@ -39,7 +39,7 @@ CALL (kept) {
   RETURN collect(n {
     .project, .key, .generation, .proposition, .kind, .state, at_risk: n:AtRisk, .forgotten, retired: n:Retired,
     valid_from: toString(n.valid_from), valid_to: toString(n.valid_to), created_at: toString(n.created_at),
-    updated_at: toString(n.updated_at), verified_at: toString(n.verified_at), .uses, .lineage,
+    updated_at: toString(n.updated_at), verified_at: toString(n.verified_at), .uses, .lineage, .concept,
     .created_seq, .updated_seq,
     evidence: COLLECT {
       MATCH (n)-[s:EVIDENCED_BY]->(e:Evidence)

@@ -68,6 +68,6 @@ WHERE near IS NULL AND r.model = $model
 RETURN CASE WHEN n.project = $project AND n.created_seq <= $seq THEN n {
   .project, .key, .generation, .proposition, .kind, .state, at_risk: n:AtRisk, .forgotten, retired: n:Retired,
   valid_from: toString(n.valid_from), valid_to: toString(n.valid_to), created_at: toString(n.created_at),
-  updated_at: toString(n.updated_at), verified_at: toString(n.verified_at), .uses, .lineage,
+  updated_at: toString(n.updated_at), verified_at: toString(n.verified_at), .uses, .lineage, .concept,
   .created_seq, .updated_seq
 } END AS node, score, coalesce(near, 2 * vector.similarity.cosine(r.vector, $vector) - 1) AS cosine

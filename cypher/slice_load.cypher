@@ -6,8 +6,8 @@
 // bounds:  one node a key, the edges between named pairs, the SUPERSEDES chains of the named keys
 //
 // The lists of $wanted are keys, generations ([key, generation]), edges ([key, relation, to]), superseded (keys),
-// evidence_keys, standing (keys) and event_ids. They come in one map because a plan is kept for each size of each list
-// that is a parameter of its own, and planning this statement takes half a second.
+// evidence_keys, standing (keys), awaited (keys) and event_ids. They come in one map because a plan is kept for each
+// size of each list that is a parameter of its own, and planning this statement takes half a second.
 WITH COLLECT {
   UNWIND $wanted.standing AS key
   MATCH (n:Knowledge)-[s:EVIDENCED_BY]->(e:Evidence)
@@ -29,6 +29,10 @@ RETURN COLLECT {
     UNWIND $wanted.generations AS wanted
     MATCH (n:Knowledge {project: $project, key: wanted[0], generation: wanted[1]})
     RETURN n, 0 AS newest
+    UNION ALL
+    MATCH (n:Dangling)
+    WHERE n.project = $project AND size($wanted.awaited) > 0 AND any(key IN n.dangling WHERE key IN $wanted.awaited)
+    RETURN n, n.generation AS newest
   }
   RETURN {
     key: n.key, generation: n.generation, proposition: n.proposition, kind: n.kind, state: n.state,
@@ -39,6 +43,7 @@ RETURN COLLECT {
     retired_seq: n.retired_seq, risk_seq: n.risk_seq,
     uses: n.uses, helpful: n.helpful, harmful: n.harmful, unsupported: n.unsupported,
     forgotten: n.forgotten, confirmed_by: n.confirmed_by, lineage: n.lineage,
+    concept: n.concept, dangling: n.dangling,
     newest: newest, depended: EXISTS { (n)<-[:DEPENDS_ON|DERIVED_FROM]-(:Knowledge) }
   }
 } AS nodes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -26,7 +26,7 @@ from graph.rows import (
     new_node_row,
     node_of,
 )
-from graph.slices import Needs, Slice
+from graph.slices import Needs, Slice, link_ids
 
 T = TypeVar("T")
 Statement = tuple[str, dict[str, Any]]
@@ -87,6 +87,7 @@ async def load(tx: AsyncManagedTransaction, project: str, needs: Iterable[Needs]
                 "evidence_keys": _distinct(key for n in found for key in n.evidence_keys),
                 "standing": _distinct(key for n in found for key in n.standing),
                 "event_ids": _distinct(key for n in found for key in n.event_ids),
+                "awaited": _distinct(key for n in found for key, _ in n.awaited),
             },
         )
     )[0]
@@ -94,8 +95,7 @@ async def load(tx: AsyncManagedTransaction, project: str, needs: Iterable[Needs]
     batch = Batch(here)
     for raw in row["nodes"]:
         node = node_of(project, raw)
-        here.nodes[node.id] = node
-        here.newest[node.key] = max(raw["newest"], here.newest.get(node.key, 0))
+        here.hold(node, newest=raw["newest"])
         if raw["depended"]:
             batch.depended.add(node.id)
     for raw in row["edges"]:
@@ -105,7 +105,17 @@ async def load(tx: AsyncManagedTransaction, project: str, needs: Iterable[Needs]
     for raw in row["events"]:
         here.events[raw["event_id"]] = event_of(raw)
         batch.newly[raw["seq"]] = raw["newly_at_risk"] or 0
+    await _load_links(tx, batch, found)
     return batch
+
+
+async def _load_links(tx: AsyncManagedTransaction, batch: Batch, needs: Sequence[Needs]) -> None:
+    """Look whether the ids are free that links get which were waiting for what the batch makes."""
+    ids = link_ids(needs, batch.here.waiting())
+    if ids:
+        for row in await run(tx, "events_named", project=batch.here.project, event_ids=ids):
+            event = event_of(row["event"])
+            batch.here.events[event.event_id] = event
 
 
 def _distinct(items: Iterable[T]) -> list[T]:

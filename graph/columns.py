@@ -38,6 +38,7 @@ _NODE: Mapping[str, LiteralString] = {
     "stale": "NOT @:Retired AND coalesce(@.verified_at, @.created_at) < datetime($aged[@.project])",
     "uses": "@.uses",
     "lineage": "@.lineage",
+    "concept": "@.concept",
     "nothing": "null",
 }
 _EVIDENCE: Mapping[str, LiteralString] = {

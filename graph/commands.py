@@ -10,15 +10,16 @@ import hashlib
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, TypeVar, cast
 
 from ulid import ULID
 
+from graph.concept import Merge, Verdict, checked_name, read_concept
 from graph.errors import EventConflictError, ValidationError
+from graph.forms import known_fields, mapping, maybe, member, sequence
 from graph.journal import Event, Json, canonical
 from graph.knowledge import (
     CAUSES_MAX,
@@ -50,9 +51,7 @@ _ENVELOPE = frozenset(
 ) | {"execution", "payload"}
 _EXECUTION = ("run", "frame", "task", "parent_run", "parent_frame")
 # What the service fills in when the caller leaves it out: a repeat need not say it again.
-_FILLED_IN = frozenset({"key", "timestamp", "valid_from", "created_at", "kind"})
-T = TypeVar("T")
-E = TypeVar("E", bound=StrEnum)
+_FILLED_IN = frozenset({"key", "timestamp", "valid_from", "created_at", "kind", "concept"})
 R = TypeVar("R", Event, "Command")
 
 
@@ -81,6 +80,13 @@ class Command:
     in_state: Mapping[State, Command] | None = None
     redacted: Mapping[str, int] = field(default_factory=dict[str, int])
     """How many matches of which kind were taken out of it."""
+    merge: Merge | None = None
+    """What a consolidator made of a concept and what it was compared with; None where nobody was asked."""
+
+    @property
+    def is_concept(self) -> bool:
+        """Whether it records a concept, so that what becomes of it is found at the one door (rules.md section 8)."""
+        return self.transition is Transition.PROPOSED and "concept" in self.payload
 
     @property
     def keyed(self) -> str:
@@ -106,14 +112,18 @@ def repeats(event: Event, command: Command) -> bool:
 
 
 def _says_the_same(event: Event, command: Command) -> bool:
+    stored, given, door = event.payload, command.payload, command.is_concept and "said" in event.payload
+    if door:  # what the one door made of the concept stands beside it
+        stored = {"concept": stored["said"], "evidence": stored.get("evidence", [])}
+        given = {"concept": given["concept"], "evidence": given.get("evidence", [])}
     return (
-        event.transition == command.transition
+        (door or event.transition == command.transition)
         and command.key in (None, event.key)
-        and command.generation in (None, event.generation)
+        and (door or command.generation in (None, event.generation))
         and command.time in (None, event.time)
-        and (event.actor, event.reason, event.caused_by, event.execution)
-        == (command.actor, command.reason, command.caused_by, command.execution)
-        and _covers(event.payload, command.payload)
+        and (event.reason == command.reason or (door and command.reason is None))
+        and (event.actor, event.caused_by, event.execution) == (command.actor, command.caused_by, command.execution)
+        and _covers(stored, given)
     )
 
 
@@ -160,10 +170,10 @@ def read_command(
     """
     if not isinstance(line, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValidationError("a journal line is one JSON object", allowed="an object with the fields of journal.md")
-    _known_fields(line, _ENVELOPE | _WRITTEN_ONLY, "")
-    transition = _member(Transition, line.get("transition"), "transition")
+    known_fields(line, _ENVELOPE | _WRITTEN_ONLY, "")
+    transition = member(Transition, line.get("transition"), "transition")
     minted = str(ULID())
-    payload = _PAYLOADS[transition](_mapping(_given(line, "payload", {}), "payload"))
+    payload = _PAYLOADS[transition](mapping(_given(line, "payload", {}), "payload"))
     reason = _reason(line.get("reason"), transition)
     redactor = Redactor(redacting or frozenset())
     if redacting is not None:
@@ -178,7 +188,7 @@ def read_command(
         actor=_actor(line["actor"]) if line.get("actor") is not None else actor,
         event_id=checked_event_id(_given(line, "event_id", minted), "event_id"),
         generation=_generation(line.get("generation")),
-        time=_maybe(checked_instant, line.get("time"), "time"),
+        time=maybe(checked_instant, line.get("time"), "time"),
         reason=reason,
         caused_by=_caused_by(line.get("caused_by")),
         execution=_execution(line.get("execution")),
@@ -219,7 +229,7 @@ def read_event(line: Mapping[str, Any], command: Command) -> Event:
         caused_by=command.caused_by,
         execution=command.execution,
         payload=command.payload,
-        state_after=_member(State, line.get("state_after"), "state_after"),
+        state_after=member(State, line.get("state_after"), "state_after"),
         prev_hash=cast(str, previous),
         hash=cast(str, digest),
     )
@@ -231,59 +241,20 @@ def _given(line: Mapping[str, Any], name: str, otherwise: object) -> object:
 
 
 def _key(line: Mapping[str, Any], transition: Transition) -> str | None:
-    if line.get("key") is None and transition is Transition.PROPOSED:
-        return None
-    return checked_key(line.get("key"), "key")
-
-
-def _known_fields(given: Mapping[str, Any], known: frozenset[str] | set[str], prefix: str) -> None:
-    for name in given:
-        if name not in known:
-            raise ValidationError(
-                f"there is no field {name!r}"[:200].encode(errors="replace").decode(),
-                field=f"{prefix}{name}"[:200].encode(errors="replace").decode(),
-                allowed=", ".join(sorted(known)) or "no fields",
-            )
-
-
-def _mapping(value: object, name: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ValidationError(f"{name} must be an object", field=name, allowed="an object")
-    return cast(Mapping[str, Any], value)
-
-
-def _sequence(value: object, name: str, items_max: int) -> Sequence[Any]:
-    if value is None:
-        return ()
-    if not isinstance(value, (list, tuple)):
-        raise ValidationError(f"{name} must be a list", field=name, allowed="a list")
-    items = cast(Sequence[Any], value)
-    if len(items) > items_max:
-        raise ValidationError(
-            f"{name} has {len(items)} items", field=name, position=items_max, allowed=f"at most {items_max} items"
-        )
-    return items
-
-
-def _maybe(check: Callable[[object, str], T], value: object, name: str) -> T | None:
-    return None if value is None else check(value, name)
-
-
-def _member(kind: type[E], value: object, name: str) -> E:
-    if isinstance(value, str) and value in kind.__members__.values():
-        return kind(value)
-    raise ValidationError(
-        f"{name} is not one of the known values", field=name, allowed=", ".join(member.value for member in kind)
-    )
+    if transition is not Transition.PROPOSED:
+        return checked_key(line.get("key"), "key")
+    if mapping(_given(line, "payload", {}), "payload").get("concept") is not None:
+        return checked_name(line.get("key"), "key")
+    return maybe(checked_key, line.get("key"), "key")
 
 
 def _actor(value: object) -> Actor:
-    given = _mapping(value, "actor")
-    _known_fields(given, {"issuer", "subject", "type"}, "actor.")
+    given = mapping(value, "actor")
+    known_fields(given, {"issuer", "subject", "type"}, "actor.")
     return Actor(
         checked_text(given.get("issuer"), "actor.issuer", chars_max=200),
         checked_text(given.get("subject"), "actor.subject", chars_max=200),
-        _member(ActorType, given.get("type"), "actor.type"),
+        member(ActorType, given.get("type"), "actor.type"),
     )
 
 
@@ -309,7 +280,7 @@ def _reason(value: object, transition: Transition) -> str | None:
 
 
 def _caused_by(value: object) -> tuple[str, ...]:
-    items = _sequence(value, "caused_by", CAUSES_MAX)
+    items = sequence(value, "caused_by", CAUSES_MAX)
     return tuple(checked_event_id(item, f"caused_by[{at}]") for at, item in enumerate(items))
 
 
@@ -328,14 +299,14 @@ def checked_event_id(value: object, name: str) -> str:
 def _execution(value: object) -> Json | None:
     if value is None:
         return None
-    given = _mapping(value, "execution")
-    _known_fields(given, set(_EXECUTION), "execution.")
+    given = mapping(value, "execution")
+    known_fields(given, set(_EXECUTION), "execution.")
     named = {name: checked_text(given[name], f"execution.{name}") for name in _EXECUTION if given.get(name) is not None}
     return named or None
 
 
 def _evidence_list(payload: Mapping[str, Any]) -> Json:
-    items = _sequence(payload.get("evidence"), "payload.evidence", EVIDENCE_MAX)
+    items = sequence(payload.get("evidence"), "payload.evidence", EVIDENCE_MAX)
     records = [_evidence_record(item, f"payload.evidence[{at}]") for at, item in enumerate(items)]
     seen: set[str] = set()
     for at, record in enumerate(records):
@@ -351,8 +322,8 @@ def _evidence_list(payload: Mapping[str, Any]) -> Json:
 
 
 def _evidence_record(value: object, at: str) -> Json:
-    given = _mapping(value, at)
-    _known_fields(given, {"key", "type", "source", "timestamp", "hash", "artifact_ref", "metadata"}, f"{at}.")
+    given = mapping(value, at)
+    known_fields(given, {"key", "type", "source", "timestamp", "hash", "artifact_ref", "metadata"}, f"{at}.")
     record: Json = {
         "type": checked_text(given.get("type"), f"{at}.type"),
         "source": checked_text(given.get("source"), f"{at}.source"),
@@ -408,36 +379,51 @@ def _check_json(value: object, name: str, depth: int) -> None:
 
 def _relation(given: Mapping[str, Any], at: str) -> Json:
     return {
-        "relation": _member(Relation, given.get("relation"), f"{at}.relation").value,
+        "relation": member(Relation, given.get("relation"), f"{at}.relation").value,
         "to": checked_key(given.get("to"), f"{at}.to"),
     }
 
 
 def _proposed(payload: Mapping[str, Any]) -> Json:
-    known = {"proposition", "kind", "valid_from", "valid_to", "lineage", "evidence", "relations"}
-    _known_fields(payload, known, "payload.")
-    read: Json = {"proposition": checked_proposition(payload.get("proposition"), "payload.proposition")}
+    known = {"proposition", "kind", "valid_from", "valid_to", "lineage", "evidence", "relations", "concept"}
+    known_fields(payload, known, "payload.")
+    read = _claimed(payload)
     if payload.get("kind") is not None:
-        read["kind"] = _member(Kind, payload["kind"], "payload.kind").value
+        read["kind"] = member(Kind, payload["kind"], "payload.kind").value
     for name in ("valid_from", "valid_to"):
         if payload.get(name) is not None:
             read[name] = instant_text(checked_instant(payload[name], f"payload.{name}"))
     if payload.get("lineage") is not None:
         read["lineage"] = _lineage(payload["lineage"])
     read |= _evidence_list(payload)
+    if "concept" in read and payload.get("relations"):
+        raise ValidationError("the links of a concept are its relations", field="payload.relations", allowed="none")
     relations: list[Json] = []
-    for at, item in enumerate(_sequence(payload.get("relations"), "payload.relations", RELATIONS_MAX)):
-        given = _mapping(item, f"payload.relations[{at}]")
-        _known_fields(given, {"relation", "to"}, f"payload.relations[{at}].")
+    for at, item in enumerate(sequence(payload.get("relations"), "payload.relations", RELATIONS_MAX)):
+        given = mapping(item, f"payload.relations[{at}]")
+        known_fields(given, {"relation", "to"}, f"payload.relations[{at}].")
         relations.append(_relation(given, f"payload.relations[{at}]"))
     return read | ({"relations": relations} if relations else {})
 
 
+def _claimed(payload: Mapping[str, Any]) -> Json:
+    """The proposition, which a concept makes of its body; the concept beside it where there is one."""
+    if payload.get("concept") is None:
+        return {"proposition": checked_proposition(payload.get("proposition"), "payload.proposition")}
+    concept = read_concept(payload["concept"], "payload.concept")
+    proposition = concept["body"].strip() or concept["description"].strip()
+    if payload.get("proposition") not in (None, proposition):
+        raise ValidationError(
+            "the proposition of a concept is its body", field="payload.proposition", allowed="the body, or nothing"
+        )
+    return {"proposition": proposition, "concept": concept}
+
+
 def _lineage(value: object) -> Json:
     """How an item was made; sources are normalised as rules.md section 7 says."""
-    given = _mapping(value, "payload.lineage")
-    _known_fields(given, {"sources", "method", "confidence", "created_at"}, "payload.lineage.")
-    items = _sequence(given.get("sources"), "payload.lineage.sources", SOURCES_MAX)
+    given = mapping(value, "payload.lineage")
+    known_fields(given, {"sources", "method", "confidence", "created_at"}, "payload.lineage.")
+    items = sequence(given.get("sources"), "payload.lineage.sources", SOURCES_MAX)
     read = [_source(item, f"payload.lineage.sources[{at}]") for at, item in enumerate(items)]
     lineage: Json = {"sources": [source for source in read if source is not None]}
     if given.get("method") is not None:
@@ -451,7 +437,7 @@ def _lineage(value: object) -> Json:
 
 def _source(value: object, at: str) -> Json | None:
     given = cast(Mapping[str, Any], value) if isinstance(value, Mapping) else {"id": value}
-    _known_fields(given, {"type", "id"}, f"{at}.")
+    known_fields(given, {"type", "id"}, f"{at}.")
     if given.get("id") is None:
         return None
     if isinstance(given["id"], (bool, dict, list)) or _beyond_digits(given["id"]):
@@ -486,7 +472,7 @@ def lineage_of_text(text: str, *, method: str) -> Json:
 
 
 def _evidence_only(payload: Mapping[str, Any]) -> Json:
-    _known_fields(payload, {"evidence"}, "payload.")
+    known_fields(payload, {"evidence"}, "payload.")
     return _evidence_list(payload)
 
 
@@ -498,23 +484,32 @@ def _evidence_required(payload: Mapping[str, Any]) -> Json:
 
 
 def _corrected(payload: Mapping[str, Any]) -> Json:
-    _known_fields(payload, {"proposition", "evidence"}, "payload.")
-    proposition = checked_proposition(payload.get("proposition"), "payload.proposition")
-    return {"proposition": proposition} | _evidence_list(payload)
+    known_fields(payload, {"proposition", "evidence", "concept", "said"}, "payload.")
+    said = {} if payload.get("said") is None else {"said": read_concept(payload["said"], "payload.said")}
+    return _claimed(payload) | said | _evidence_list(payload)
+
+
+def _sighted(payload: Mapping[str, Any]) -> Json:
+    known_fields(payload, {"verdict", "said", "evidence"}, "payload.")
+    verdict = member(Verdict, payload.get("verdict"), "payload.verdict")
+    if verdict not in (Verdict.SAME, Verdict.CONTRADICTING):
+        raise ValidationError("no sighting has this verdict", field="payload.verdict", allowed="same, contradicting")
+    said = read_concept(payload.get("said"), "payload.said")
+    return {"verdict": verdict.value, "said": said} | _evidence_list(payload)
 
 
 def _superseded(payload: Mapping[str, Any]) -> Json:
-    _known_fields(payload, {"by"}, "payload.")
+    known_fields(payload, {"by"}, "payload.")
     return {"by": checked_key(payload.get("by"), "payload.by")}
 
 
 def _linked(payload: Mapping[str, Any]) -> Json:
-    _known_fields(payload, {"relation", "to"}, "payload.")
+    known_fields(payload, {"relation", "to"}, "payload.")
     return _relation(payload, "payload")
 
 
 def _hinted(payload: Mapping[str, Any]) -> Json:
-    _known_fields(payload, {"outcome", "supported"}, "payload.")
+    known_fields(payload, {"outcome", "supported"}, "payload.")
     outcome, supported = payload.get("outcome"), payload.get("supported")
     if outcome not in ("helpful", "harmful"):
         raise ValidationError("outcome is not known", field="payload.outcome", allowed="helpful, harmful")
@@ -524,12 +519,12 @@ def _hinted(payload: Mapping[str, Any]) -> Json:
 
 
 def _transferred(payload: Mapping[str, Any]) -> Json:
-    _known_fields(payload, {"to_project"}, "payload.")
+    known_fields(payload, {"to_project"}, "payload.")
     return {"to_project": checked_key(payload.get("to_project"), "payload.to_project")}
 
 
 def _nothing(payload: Mapping[str, Any]) -> Json:
-    _known_fields(payload, set(), "payload.")
+    known_fields(payload, set(), "payload.")
     return {}
 
 
@@ -549,4 +544,5 @@ _PAYLOADS: dict[Transition, Callable[[Mapping[str, Any]], Json]] = {
     Transition.LINKED: _linked,
     Transition.UNLINKED: _linked,
     Transition.TRANSFERRED: _transferred,
+    Transition.SIGHTED: _sighted,
 }

@@ -7,6 +7,7 @@ lineage; state and validity are the node's own. Counts are worked out from event
 
 from __future__ import annotations
 
+import hashlib
 import json
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -15,8 +16,10 @@ from enum import StrEnum
 from typing import Any, cast
 
 from graph.errors import ValidationError
+from graph.forms import known_fields, mapping, sequence
 from graph.journal import Json, canonical
-from graph.knowledge import State, checked_text
+from graph.knowledge import State, Transition, checked_key, checked_text, claim_form
+from graph.links import link_targets
 
 NAME_CHARS_MAX = 80  # rules.md section 8
 DESCRIPTION_CHARS_MAX = 300  # rules.md section 8
@@ -69,12 +72,11 @@ class Concept:
         """The node's proposition."""
         return self.body.strip() or self.description.strip()
 
-    def seen(self, session: str, *, counted: bool) -> Concept:
-        """As it is once a session has said it again (counted), or something against it (not counted)."""
-        sources = self.sources
-        if session not in sources and len(sources) < SOURCES_KEPT_MAX:
-            sources = (*sources, session)
-        return replace(self, sources=sources, occurrences=self.occurrences + counted)
+    def seen(self, said: Mapping[str, Any], *, counted: bool) -> Concept:
+        """As it is once it was said again (counted), or something against it was (not counted)."""
+        sources = tuple(dict.fromkeys((*self.sources, *said["sources"])))[:SOURCES_KEPT_MAX]
+        occurrences = min(self.occurrences + said["occurrences"] * counted, OCCURRENCES_MAX)
+        return replace(self, sources=sources, occurrences=occurrences)
 
     def confidence(self, state: State) -> float:
         """How sure the count of its sources makes it, 0.40 while it is challenged (rules.md section 8)."""
@@ -114,6 +116,102 @@ def concept_of(name: str, given: str | Mapping[str, Any]) -> Concept:
         sources=tuple(record["sources"]),
         file=record.get("file"),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """What a consolidator made of a concept and something said of the same name.
+
+    Attributes:
+        against: The proposition that it was asked about; of another one it says nothing.
+        body: The merged text; None where it found them contradicting.
+    """
+
+    against: str
+    body: str | None
+
+
+def read_concept(value: object, at: str) -> Json:
+    """A concept as somebody writes it into a payload, in normal form: as ``concept_record`` writes it.
+
+    Links that are not given are those of the body.
+
+    Raises:
+        ValidationError: with the field and what is allowed.
+    """
+    given = mapping(value, at)
+    known_fields(given, {"description", "type", "body", "links", "occurrences", "sources", "file"}, f"{at}.")
+    body = _text(given.get("body"), f"{at}.body", BODY_CHARS_MAX)
+    description = _text(given.get("description"), f"{at}.description", DESCRIPTION_CHARS_MAX)
+    if not body.strip() and not description.strip():
+        raise ValidationError("a concept says something", field=f"{at}.body", allowed="a body, or a description")
+    links = link_targets(body) if given.get("links") is None else sequence(given["links"], f"{at}.links", LINKS_MAX)
+    sources = sequence(given.get("sources"), f"{at}.sources", SOURCES_KEPT_MAX)
+    occurrences = 1 if given.get("occurrences") is None else given["occurrences"]
+    if isinstance(occurrences, bool) or not isinstance(occurrences, int) or not 1 <= occurrences <= OCCURRENCES_MAX:
+        raise ValidationError("occurrences are counted from 1", field=f"{at}.occurrences", allowed="1, 2, 3 …")
+    record: Json = {
+        "description": description,
+        "type": checked_text(given.get("type"), f"{at}.type", chars_max=TYPE_CHARS_MAX),
+        "body": body,
+        "links": [link for link in dict.fromkeys(links) if _names_a_key(link)][:LINKS_MAX],
+        "occurrences": occurrences,
+        "sources": list(
+            dict.fromkeys(
+                checked_text(each, f"{at}.sources[{n}]", chars_max=SESSION_CHARS_MAX) for n, each in enumerate(sources)
+            )
+        ),
+    }
+    if given.get("file") is not None:
+        record["file"] = checked_text(given["file"], f"{at}.file", chars_max=FILE_CHARS_MAX)
+    return record
+
+
+def _text(value: object, field: str, chars_max: int) -> str:
+    return "" if value in (None, "") else checked_text(value, field, chars_max=chars_max, blank=True)
+
+
+def _names_a_key(link: object) -> bool:
+    """Whether a link can lead to a node: other targets are no keys."""
+    try:
+        checked_key(link, "links")
+    except ValidationError:
+        return False
+    return True
+
+
+def merged(concept: Concept, body: str) -> Concept:
+    """The concept with another body, and the links of that."""
+    return replace(concept, body=body, links=tuple(link for link in link_targets(body) if _names_a_key(link)))
+
+
+def carried(name: str, text: str, proposition: str) -> Json:
+    """The concept of a node that is corrected to another proposition; counts and sources are carried on."""
+    return concept_record(merged(concept_of(name, text), proposition))
+
+
+def concept_then(name: str, creation: Mapping[str, Any], sightings: Iterable[str]) -> str | None:
+    """What a node carried at a moment, by the payloads of the event that made it and of what sighted it since."""
+    if "concept" not in creation:
+        return None
+    concept = concept_of(name, creation["concept"])
+    for payload in map(json.loads, sightings):
+        concept = concept.seen(payload["said"], counted=payload["verdict"] == Verdict.SAME)
+    return concept_text(concept)
+
+
+def verdict_of(transition: Transition, payload: Mapping[str, Any]) -> Verdict | None:
+    """What the one door made of what an event came from; None where it did not pass there."""
+    if transition is Transition.SIGHTED:
+        return Verdict(payload["verdict"])
+    if transition is Transition.CORRECTED and "said" in payload:
+        return Verdict.RELATED
+    return Verdict.NEW if transition is Transition.PROPOSED and "concept" in payload else None
+
+
+def contradicting_key(name: str, claim: str) -> str:
+    """The key of the node that holds a claim against a concept: the same claim always has the same."""
+    return f"{name}~{hashlib.sha256(claim_form(claim).encode()).hexdigest()[:16]}"
 
 
 def distinct(targets: Iterable[str], name: str) -> tuple[str, ...]:

@@ -99,6 +99,10 @@ class TooSlowError(UnavailableError):
     """The database did not answer in time; what was asked for may be the cause."""
 
 
+class MergeOutdatedError(UnavailableError):
+    """What a consolidator merged was changed before the merged text was taken; it has to be asked again."""
+
+
 class InDoubtError(KnowledgeError):
     """The answer to a commit was lost: ask again with the same event id to learn what became of it."""
 

@@ -122,6 +122,7 @@ NODE_KEYS: Final = (
     Key("n_uses", "node", "uses", "long"),
     Key("n_created_seq", "node", "created_seq", "long"),
     Key("n_lineage", "node", "lineage", "json"),
+    Key("n_concept", "node", "concept", "json"),
     Key("n_evidence", "node", "evidence", "json"),
 )
 _TYPE: Final = Key("label", "edge", "label", "string")  # Gephi's caption, and APOC's relationship type
@@ -195,8 +196,8 @@ async def document(
     Args:
         header: What is exported, with the exact number of rows to come.
         nodes: Rows by key, then generation: key, generation, proposition, kind, state, at_risk, forgotten,
-            valid_from, valid_to, created_at, updated_at, verified_at, uses, created_seq, lineage (JSON text
-            or null), evidence (a list of maps, or JSON text). Further columns are left out.
+            valid_from, valid_to, created_at, updated_at, verified_at, uses, created_seq, lineage and
+            concept (JSON text or null), evidence (a list of maps, or JSON text). Further columns are left out.
         edges: Rows by from, relation, to: from_key, from_generation, relation, to_key, to_generation, since,
             until, event_ids (a list of texts). Both ends are among the nodes, and no edge comes twice;
             neither is checked, because that would need the whole graph in memory.

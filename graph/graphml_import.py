@@ -199,6 +199,7 @@ class _Course:
             valid_to = None if node["state"] in TERMINAL else node["valid_to"]
             payload = {"proposition": node["proposition"], "kind": node["kind"], "valid_from": node["valid_from"]}
             payload |= {"valid_to": valid_to, "lineage": lineage, "evidence": runs.pop(0) if runs else []}
+            payload |= {} if node["concept"] is None else {"concept": json.loads(node["concept"])}
             self._say("proposed", node_id, node["line"], time=node["created_at"], payload=payload)
         for run in runs:
             self._say("evidenced", node_id, node["line"], payload={"evidence": run})
@@ -230,6 +231,7 @@ class _Course:
         if not alike or node["valid_from"] != node["created_at"]:
             raise _wrong("a correction does not make such a node", name, node["line"])
         payload = {"proposition": node["proposition"]}
+        payload |= {} if node["concept"] is None else {"concept": json.loads(node["concept"])}
         self._say("corrected", before, node["line"], time=node["created_at"], payload=payload)
         self._set_done(before, _RETIRED)
 

@@ -97,6 +97,7 @@ class Transition(StrEnum):
     LINKED = "linked"
     UNLINKED = "unlinked"
     TRANSFERRED = "transferred"
+    SIGHTED = "sighted"
 
 
 class ActorType(StrEnum):
@@ -146,7 +147,8 @@ class Node:
 
     ``created_at`` is the event time of the proposal or correction that made it, ``updated_at`` the recorded time of
     the newest event about it. The ``*_seq`` fields are positions in the journal; ``risk_seq`` is the newest
-    retirement that puts this node at risk, None when nothing does.
+    retirement that puts this node at risk, None when nothing does. ``concept`` is the text that ``concept_text``
+    writes, of a node that is one; ``dangling`` are those of its links that lead to no node yet.
     """
 
     project: str
@@ -172,6 +174,8 @@ class Node:
     forgotten: bool = False
     confirmed_by: ActorType | None = None
     lineage: str | None = None
+    concept: str | None = None
+    dangling: tuple[str, ...] = ()
 
     @property
     def id(self) -> NodeId:

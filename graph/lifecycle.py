@@ -9,22 +9,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from graph import door
 from graph.commands import Command, repeats
+from graph.concept import BODY_CHARS_MAX, Verdict, concept_of, concept_record
+from graph.drafts import Draft
 from graph.errors import (
     AuthorityError,
-    EventConflictError,
     NotFoundError,
     PropositionConflictError,
     RelationRefusedError,
     TerminalStateError,
     ValidationError,
 )
-from graph.journal import Event, Head, Json, canonical, evidence_record, sealed
+from graph.journal import Event, Head, Json, canonical, evidence_record
 from graph.knowledge import (
     TIME_AHEAD_MAX,
     ActorType,
     Evidence,
-    Kind,
     Node,
     NodeId,
     Relation,
@@ -33,17 +34,9 @@ from graph.knowledge import (
     instant_text,
     same_claim,
 )
-from graph.slices import Slice, contradiction_id, standing_on
+from graph.slices import Slice, standing_on
 
 UNSUPPORTED_HARM_MAX = 2  # the first harmful hint only challenges; the second without support invalidates
-_STATE_AFTER = {
-    Transition.CONFIRMED: State.CONFIRMED,
-    Transition.CHALLENGED: State.CHALLENGED,
-    Transition.CORRECTED: State.CORRECTED,
-    Transition.SUPERSEDED: State.SUPERSEDED,
-    Transition.INVALIDATED: State.INVALIDATED,
-    Transition.DISPROVED: State.INVALIDATED,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +103,33 @@ def _decide_on(slices: Mapping[str, Slice], node: Node, command: Command, now: d
     _refuse_retirement(node, command)
     _refuse_before_creation(node, command)
     time = command.time if command.time is not None else max(now, node.created_at)
-    own = _Draft(here, now).own(command, node.generation, _STATE_AFTER.get(command.transition, node.state), time)
+    empty = Draft(here, command, now)
+    if command.transition is Transition.SIGHTED:
+        _refuse_other_than_concept(node)
+        if rules:
+            return _decided(here, door.sighted(empty, node, Verdict(command.payload["verdict"]), time))
+    own = empty.own(node.generation, node.state, time)
     match command.transition:
         case Transition.SUPERSEDED:
             _refuse_supersession(here, node, command)
+        case Transition.CORRECTED:
+            _refuse_longer_than_concept(node, command)
         case Transition.LINKED | Transition.UNLINKED:
             _refuse_link(here, node, command)
             if rules and command.transition is Transition.LINKED:
-                own = own.contradicting(command, [Relation(command.payload["relation"])], [command.payload["to"]])
+                own = own.contradicting([Relation(command.payload["relation"])], [command.payload["to"]])
         case Transition.HINTED if rules:
-            own = own.hinted(command, node)
+            own = _hinted(own, node)
         case Transition.TRANSFERRED if rules:
             return _decide_transfer(slices, command, node, own, now)
         case _:
             pass
-    _refuse_other_evidence(here, own.events[0])
-    return Decision(own.events)
+    return _decided(here, own)
+
+
+def _decided(here: Slice, draft: Draft) -> Decision:
+    _refuse_other_evidence(here, draft.events[0])
+    return Decision(draft.events)
 
 
 def _decide_proposal(here: Slice, command: Command, now: datetime, *, rules: bool) -> Decision:
@@ -134,6 +138,9 @@ def _decide_proposal(here: Slice, command: Command, now: datetime, *, rules: boo
         _refuse_end(here, command.keyed, relation, to, f"payload.relations[{at}].to")
     newest = here.node(command.keyed)
     if newest is not None and not newest.retired:
+        if command.is_concept and rules:
+            _refuse_before_creation(newest, command)
+            return _decided(here, door.recorded(here, command, newest, now))
         if same_claim(newest.proposition, command.payload["proposition"]):
             return Decision(standing=newest.created_seq, node=newest.id)
         raise PropositionConflictError(
@@ -147,16 +154,14 @@ def _decide_proposal(here: Slice, command: Command, now: datetime, *, rules: boo
             f"the next generation of {command.key!r} is {generation}", field="generation", allowed=str(generation)
         )
     time = command.time if command.time is not None else now
-    draft = _Draft(here, now).own(command, generation, State.PROPOSED, time)
-    own = draft.events[0]
-    _refuse_empty_validity(own.payload)
-    _refuse_other_evidence(here, own)
+    draft = Draft(here, command, now).own(generation, None, time)
+    _refuse_empty_validity(draft.events[0].payload)
     if rules:
-        draft = draft.contradicting(command, [r for r, _ in relations], [to for _, to in relations])
-    return Decision(draft.events)
+        draft = draft.contradicting([r for r, _ in relations], [to for _, to in relations]).awaited()
+    return _decided(here, draft)
 
 
-def _decide_transfer(slices: Mapping[str, Slice], command: Command, node: Node, own: _Draft, now: datetime) -> Decision:
+def _decide_transfer(slices: Mapping[str, Slice], command: Command, node: Node, own: Draft, now: datetime) -> Decision:
     to_project = command.payload["to_project"]
     if to_project == command.project:
         raise ValidationError(
@@ -189,136 +194,36 @@ def _transferred_payload(node: Node, evidence: list[Evidence]) -> Json:
     }
     if node.valid_to is not None:
         payload["valid_to"] = instant_text(node.valid_to)
+    if node.concept is not None:
+        payload["concept"] = concept_record(concept_of(node.key, node.concept))
     if evidence:
         payload["evidence"] = [evidence_record(e) for e in evidence]
     return payload
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """The events of one decision so far, numbered and chained behind the slice's head."""
-
-    here: Slice
-    now: datetime
-    events: tuple[Event, ...] = ()
-
-    def own(self, command: Command, generation: int, state_after: State, time: datetime) -> _Draft:
-        """With the command's own event, what the caller left out filled in."""
-        return self._with(
-            event_id=command.event_id,
-            transition=command.transition,
-            key=command.keyed,
-            generation=generation,
-            time=time,
-            state_after=state_after,
-            command=command,
-            reason=command.reason,
-            caused_by=command.caused_by,
-            payload=_completed(self.here, command, time),
-        )
-
-    def contradicting(self, command: Command, relations: list[Relation], keys: list[str]) -> _Draft:
-        """With a challenge of each live node that the command's links contradict (rules.md section 3)."""
-        draft, count = self, 0
-        contradicted = dict.fromkeys(
-            key for relation, key in zip(relations, keys, strict=True) if relation is Relation.CONTRADICTS
-        )
-        for key in contradicted:
-            target = self.here.node(key)
-            if target is None or target.retired:
-                continue
-            draft = draft._with(
-                event_id=contradiction_id(command.event_id, count),
-                transition=Transition.CHALLENGED,
-                key=target.key,
-                generation=target.generation,
-                time=max(self.events[0].time, target.created_at),
-                state_after=State.CHALLENGED,
-                command=command,
-                reason=f"contradicted by {self.events[0].key}",
-                caused_by=(command.event_id,),
-                payload={},
-            )
-            count += 1
+def _hinted(draft: Draft, node: Node) -> Draft:
+    """With what the hint does to the node's state (rules.md section 3)."""
+    command = draft.command
+    transition = _hint_moves(node, command)
+    if transition is None:
         return draft
+    reason = command.reason or f"hint: {command.payload['outcome']}"
+    return draft.by_rule("hint", transition, node, reason=reason)
 
-    def hinted(self, command: Command, node: Node) -> _Draft:
-        """With what the hint does to the node's state (rules.md section 3)."""
-        transition = _hint_moves(node, command)
-        if transition is None:
-            return self
-        return self._with(
-            event_id=f"{command.event_id}#hint",
-            transition=transition,
-            key=node.key,
-            generation=node.generation,
-            time=self.events[0].time,
-            state_after=_STATE_AFTER[transition],
-            command=command,
-            reason=command.reason or f"hint: {command.payload['outcome']}",
-            caused_by=(command.event_id,),
-            payload={},
+
+def _refuse_longer_than_concept(node: Node, command: Command) -> None:
+    if node.concept is not None and len(command.payload["proposition"]) > BODY_CHARS_MAX:
+        raise ValidationError(
+            f"{node.key!r} is a concept, whose proposition is its body",
+            field="payload.proposition",
+            position=BODY_CHARS_MAX,
+            allowed=f"1 to {BODY_CHARS_MAX} characters",
         )
 
-    def _with(
-        self,
-        *,
-        event_id: str,
-        transition: Transition,
-        key: str,
-        generation: int,
-        time: datetime,
-        state_after: State,
-        command: Command,
-        reason: str | None,
-        caused_by: tuple[str, ...],
-        payload: Json,
-    ) -> _Draft:
-        if event_id in self.here.events:
-            raise EventConflictError(
-                f"event {event_id!r}, which follows by rule, was taken before",
-                field="event_id",
-                allowed="a new event id",
-            )
-        last = self.events[-1] if self.events else None
-        event = Event(
-            project=self.here.project,
-            seq=(last.seq if last else self.here.head.seq) + 1,
-            event_id=event_id,
-            transition=transition,
-            key=key,
-            generation=generation,
-            actor=command.actor,
-            time=time,
-            recorded_at=self.now,
-            reason=reason,
-            caused_by=caused_by,
-            execution=command.execution,
-            payload=payload,
-            state_after=state_after,
-            prev_hash=last.hash if last else self.here.head.hash,
-        )
-        return _Draft(self.here, self.now, (*self.events, sealed(event) if self.here.hashed else event))
 
-
-def _completed(here: Slice, command: Command, time: datetime) -> Json:
-    payload: Json = dict(command.payload)
-    if command.transition is Transition.PROPOSED:
-        payload = {"kind": Kind.CLAIM.value, "valid_from": instant_text(time), **payload}
-        if "lineage" in payload:
-            payload["lineage"] = {"created_at": instant_text(time), **payload["lineage"]}
-    if "evidence" in payload:
-        payload["evidence"] = [
-            _completed_evidence(here, record, f"e-{command.minted}-{at}", time)
-            for at, record in enumerate(payload["evidence"])
-        ]
-    return payload
-
-
-def _completed_evidence(here: Slice, record: Json, key: str, time: datetime) -> Json:
-    known = here.evidence.get(record.get("key", key))
-    observed = time if known is None else known.timestamp
-    return {"key": key, "timestamp": instant_text(observed), **record}
+def _refuse_other_than_concept(node: Node) -> None:
+    if node.concept is None:
+        raise ValidationError(f"{node.key!r} is no concept", field="key", allowed="the name of a concept")
 
 
 def _hint_moves(node: Node, command: Command) -> Transition | None:
@@ -337,7 +242,7 @@ def _forbidden(node: Node, command: Command) -> bool:
 
 
 _RETIRES = frozenset({Transition.CORRECTED, Transition.SUPERSEDED, Transition.INVALIDATED, Transition.DISPROVED})
-_MOVES = _RETIRES | {Transition.CONFIRMED, Transition.CHALLENGED}
+_MOVES = _RETIRES | {Transition.CONFIRMED, Transition.CHALLENGED, Transition.SIGHTED}
 
 
 def _refuse_retirement(node: Node, command: Command) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from graph.concept import Verdict, concept_of, concept_text
 from graph.journal import Event, Head, canonical, evidence_of
 from graph.knowledge import Edge, Kind, Node, NodeId, Relation, State, Transition
 from graph.slices import Slice
@@ -56,14 +57,41 @@ def _proposed(here: Slice, event: Event) -> None:
             updated_at=event.recorded_at,
             updated_seq=event.seq,
             lineage=_json_text(payload.get("lineage")),
+            concept=_json_text(payload.get("concept")),
+            dangling=_dangling(here, event),
         )
     )
+    _follow_links(here, event, event.generation)
     for relation in payload.get("relations", ()):
         _open_edge(here, event, (event.key, event.generation), Relation(relation["relation"]), relation["to"])
 
 
 def _json_text(value: object) -> str | None:
     return None if value is None else canonical(value)
+
+
+def _links(event: Event) -> list[str]:
+    """What the concept in an event links to, itself left out."""
+    return [to for to in event.payload.get("concept", {}).get("links", ()) if to != event.key]
+
+
+def _dangling(here: Slice, event: Event) -> tuple[str, ...]:
+    return tuple(to for to in _links(event) if not here.newest.get(to))
+
+
+def _follow_links(here: Slice, event: Event, generation: int) -> None:
+    """Open an edge to each node that the concept in an event links to and that is there."""
+    for to in _links(event):
+        if here.newest.get(to):
+            _open_edge(here, event, (event.key, generation), Relation.RELATED_TO, to)
+
+
+def _sighted(here: Slice, event: Event) -> None:
+    node, payload = here.nodes[event.key, event.generation], event.payload
+    assert node.concept is not None, "only a concept is sighted, or decide() would have refused it"
+    counted = payload["verdict"] == Verdict.SAME
+    concept = concept_of(event.key, node.concept).seen(payload["said"], counted=counted)
+    _touch(here, event, concept=concept_text(concept))
 
 
 def _confirmed(here: Slice, event: Event) -> None:
@@ -99,8 +127,11 @@ def _corrected(here: Slice, event: Event) -> None:
         created_seq=event.seq,
         updated_at=event.recorded_at,
         updated_seq=event.seq,
+        concept=_json_text(event.payload.get("concept")),
+        dangling=_dangling(here, event),
     )
     here.put(new)
+    _follow_links(here, event, new.generation)
     _open_edge_between(here, event, new.id, Relation.SUPERSEDES, old.id)
 
 
@@ -124,9 +155,12 @@ def _forgotten(here: Slice, event: Event) -> None:
 
 
 def _linked(here: Slice, event: Event) -> None:
-    _touch(here, event)
-    source = (event.key, event.generation)
-    _open_edge(here, event, source, Relation(event.payload["relation"]), event.payload["to"])
+    source, relation, to = (event.key, event.generation), Relation(event.payload["relation"]), event.payload["to"]
+    dangling = here.nodes[source].dangling
+    if to in dangling and relation is Relation.RELATED_TO:
+        dangling = tuple(target for target in dangling if target != to)
+    _touch(here, event, dangling=dangling)
+    _open_edge(here, event, source, relation, to)
 
 
 def _open_edge(here: Slice, event: Event, source: NodeId, relation: Relation, to: str) -> None:
@@ -166,4 +200,5 @@ _EVOLVE = {
     Transition.RECALLED: _forgotten,
     Transition.LINKED: _linked,
     Transition.UNLINKED: _unlinked,
+    Transition.SIGHTED: _sighted,
 }

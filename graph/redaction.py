@@ -119,6 +119,8 @@ class Redactor:
         for name in ("concept", "said"):
             if name in redacted:
                 redacted[name] = self._fields(redacted[name], _OF_CONCEPT)
+        if "concept" in redacted:  # whose claim it is
+            redacted.pop("proposition", None)
         return redacted
 
     def _fields(self, record: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

@@ -56,6 +56,8 @@ def changed_node_row(node: Node) -> Row:
         "unsupported": node.unsupported,
         "forgotten": node.forgotten,
         "confirmed_by": None if node.confirmed_by is None else node.confirmed_by.value,
+        "concept": node.concept,
+        "dangling": list(node.dangling) or None,
         "labels": labels_of(node),
     }
 
@@ -83,7 +85,8 @@ def new_node_row(node: Node) -> Row:
 def labels_of(node: Node) -> list[str]:
     """The labels that a node carries beside ``Knowledge`` and ``AtRisk``, so that analysts can colour and filter."""
     labels = [node.state.value.capitalize(), node.kind.value.capitalize()]
-    return labels + ["Retired"] * node.retired + ["Forgotten"] * node.forgotten
+    concept = ["Concept"] * (node.concept is not None) + ["Dangling"] * (bool(node.dangling) and not node.retired)
+    return labels + concept + ["Retired"] * node.retired + ["Forgotten"] * node.forgotten
 
 
 def node_of(project: str, raw: Row) -> Node:
@@ -113,6 +116,8 @@ def node_of(project: str, raw: Row) -> Node:
         forgotten=raw["forgotten"],
         confirmed_by=None if confirmed_by is None else ActorType(confirmed_by),
         lineage=raw["lineage"],
+        concept=raw["concept"],
+        dangling=tuple(raw["dangling"] or ()),
     )
 
 

@@ -90,7 +90,15 @@ class Evidence(AsyncStructuredNode):
 class Knowledge(AsyncStructuredNode):
     """A claim or an observation; its state, kind and risk are labels too, so that analysts can colour by them."""
 
-    __optional_labels__: ClassVar = [*STATE_LABELS, *KIND_LABELS, "Retired", "AtRisk", "Forgotten"]
+    __optional_labels__: ClassVar = [
+        *STATE_LABELS,
+        *KIND_LABELS,
+        "Retired",
+        "AtRisk",
+        "Forgotten",
+        "Concept",
+        "Dangling",
+    ]
 
     project: Any = StringProperty(required=True)
     key: Any = StringProperty(required=True)
@@ -116,6 +124,8 @@ class Knowledge(AsyncStructuredNode):
     forgotten: Any = BooleanProperty()
     confirmed_by: Any = StringProperty()
     lineage: Any = StringProperty()
+    concept: Any = StringProperty()
+    dangling: Any = ArrayProperty(StringProperty())
 
     evidence = AsyncRelationshipTo("Evidence", "EVIDENCED_BY", model=StandsOn)
     representations = AsyncRelationshipTo("Representation", "REPRESENTED_BY")

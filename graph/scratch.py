@@ -25,7 +25,7 @@ from graph.rows import (
     node_of,
     node_row,
 )
-from graph.slices import Needs, Slice
+from graph.slices import Needs, Slice, link_ids
 
 T = TypeVar("T")
 
@@ -36,6 +36,7 @@ CREATE TABLE edge (key TEXT, relation TEXT, to_key TEXT, generation INT, to_gene
 CREATE TABLE evidence (key TEXT PRIMARY KEY, evidence BLOB) WITHOUT ROWID;
 CREATE TABLE stands (key TEXT, generation INT, evidence TEXT, seq INT, PRIMARY KEY (key, generation, evidence))
   WITHOUT ROWID;
+CREATE TABLE waits (target TEXT, key TEXT, generation INT, PRIMARY KEY (target, key, generation)) WITHOUT ROWID;
 CREATE TABLE event (event_id TEXT PRIMARY KEY, event BLOB) WITHOUT ROWID;
 CREATE TABLE mark (key TEXT, generation INT, seq INT, PRIMARY KEY (key, generation)) WITHOUT ROWID;
 CREATE TABLE seen_node (key TEXT, generation INT, PRIMARY KEY (key, generation)) WITHOUT ROWID;
@@ -44,6 +45,9 @@ CREATE TABLE seen_evidence (key TEXT PRIMARY KEY) WITHOUT ROWID;
 
 # Only marks ask for it, once all else is there: then it is made faster than it is kept meanwhile.
 _TARGETS = "CREATE INDEX IF NOT EXISTS edge_target ON edge (to_key, to_generation, relation)"
+
+
+_WAITING = "SELECT node FROM waits JOIN node USING (key, generation) WHERE target=?"
 
 
 class Scratch:
@@ -69,17 +73,17 @@ class Scratch:
             here.head = self.head
         for key in {key for n in found for key in n.keys}:
             for node in self._nodes("SELECT node FROM node WHERE key=? ORDER BY generation DESC LIMIT 1", key):
-                here.nodes[node.id] = node
-                here.newest[key] = node.generation
+                here.hold(node, newest=node.generation)
         for node_id in {node_id for n in found for node_id in n.generations}:
             for node in self._nodes("SELECT node FROM node WHERE key=? AND generation=?", *node_id):
                 here.nodes[node.id] = node
+        self._put_waiting(here, found)
         for key, relation, to in {pair for n in found for pair in n.edges}:
             self._put_edges(here, "SELECT edge FROM edge WHERE key=? AND relation=? AND to_key=?", key, relation, to)
         for key in {key for n in found for key in n.superseded}:
             self._put_chain(here, key)
         self._put_evidence(here, found)
-        for event_id in {event_id for n in found for event_id in n.event_ids}:
+        for event_id in {*(event_id for n in found for event_id in n.event_ids), *link_ids(found, here.waiting())}:
             for event in self._read(event_of, "SELECT event FROM event WHERE event_id=?", event_id):
                 here.events[event_id] = event
         return here
@@ -90,6 +94,9 @@ class Scratch:
         self.head = here.head
         nodes = (here.nodes[node_id] for node_id in sorted(here.new_nodes | here.changed_nodes))
         run("REPLACE INTO node VALUES (?,?,?)", ((*node.id, orjson.dumps(_stored(node))) for node in nodes))
+        changed = [node for node_id in here.new_nodes | here.changed_nodes if (node := here.nodes[node_id]).concept]
+        run("DELETE FROM waits WHERE key=? AND generation=?", (node.id for node in changed))
+        run("INSERT INTO waits VALUES (?,?,?)", ((to, *node.id) for node in changed for to in node.dangling))
         edges = (here.edges[edge_id] for edge_id in sorted(here.new_edges | here.changed_edges))
         run("REPLACE INTO edge VALUES (?,?,?,?,?,?,?)", map(_edge_values, edges))
         evidence = ((key, orjson.dumps(evidence_row(here.evidence[key]))) for key in sorted(here.new_evidence))
@@ -210,6 +217,13 @@ class Scratch:
         for edge in found:
             here.put_edge(edge)
         return found
+
+    def _put_waiting(self, here: Slice, needs: list[Needs]) -> None:
+        for key in {key for n in needs for key, _ in n.awaited}:
+            for node in self._nodes(_WAITING, key):
+                here.hold(node, newest=node.generation)
+            for node in [known for each in here.awaiting(key) if (known := self.node(each.id)) is not None]:
+                here.hold(node, newest=node.generation)  # which may have got its link here
 
     def _put_chain(self, here: Slice, key: str) -> None:
         seen, waiting = {key}, [key]

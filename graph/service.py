@@ -15,6 +15,7 @@ from typing import Any, Literal
 from graph import audit, exchange, rebuild, risk
 from graph.aging_times import AgingTimes, is_stale
 from graph.commands import Command
+from graph.concept import concept_then
 from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError
 from graph.filters import Filter
 from graph.fold import ALWAYS
@@ -502,7 +503,8 @@ def _then(node: Row, *, at_risk: bool, stale: bool) -> Row:
     creation: Mapping[str, Any] = json.loads(node.pop("creation"))
     if not node["retired"]:
         node["valid_to"] = creation.get("valid_to")
-    return node | {"at_risk": at_risk, "stale": stale}
+    concept = concept_then(node["key"], creation, node.pop("sightings"))
+    return node | {"at_risk": at_risk, "stale": stale, "concept": concept}
 
 
 def _event_map(raw: Row) -> Row:

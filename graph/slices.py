@@ -6,12 +6,16 @@ write what changed.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from graph.commands import Command
+from graph.concept import concept_of, contradicting_key
 from graph.journal import Event, Head
 from graph.knowledge import Edge, EdgeId, Evidence, Node, NodeId, Relation, Transition
+
+AWAITING_MAX = 2_000  # links that follow from one event: a transaction's worth; what else waits goes on waiting
 
 
 @dataclass(slots=True)
@@ -46,6 +50,7 @@ class Slice:
     new_evidence: dict[str, int] = field(default_factory=dict[str, int])
     hashed: bool = True
     _leaving: dict[NodeId, dict[EdgeId, None]] = field(default_factory=dict[NodeId, dict[EdgeId, None]])
+    _awaiting: dict[str, set[NodeId]] = field(default_factory=dict[str, set[NodeId]])
 
     def node(self, key: str, generation: int | None = None) -> Node | None:
         """The asked-for generation of the key, or the newest; None when there is none."""
@@ -55,8 +60,24 @@ class Slice:
     def put(self, node: Node) -> None:
         """Hold the node as it is now, and note that it changed."""
         (self.changed_nodes if node.id in self.nodes else self.new_nodes).add(node.id)
+        self.hold(node, newest=node.generation)
+
+    def hold(self, node: Node, *, newest: int) -> None:
+        """Hold the node as it is; ``newest`` is its key's newest generation as far as that is known, or 0."""
         self.nodes[node.id] = node
-        self.newest[node.key] = max(node.generation, self.newest.get(node.key, 0))
+        self.newest[node.key] = max(newest, self.newest.get(node.key, 0))
+        for key in node.dangling:
+            self._awaiting.setdefault(key, set()).add(node.id)
+
+    def waiting(self) -> dict[str, int]:
+        """How many links wait for each key, at least as many as ``awaiting`` gives."""
+        return {key: len(nodes) for key, nodes in self._awaiting.items()}
+
+    def awaiting(self, key: str) -> list[Node]:
+        """The live nodes with a link to a key that had no node yet, the first by their keys; at most 2,000."""
+        found = (self.nodes[node_id] for node_id in sorted(self._awaiting.get(key, ())))
+        live = [node for node in found if key in node.dangling and not node.retired]
+        return live[:AWAITING_MAX]
 
     def put_edge(self, edge: Edge) -> None:
         """Hold the edge as it is now."""
@@ -98,6 +119,10 @@ class Needs:
     """Keys whose chains of SUPERSEDES must be known, so that a ring can be seen."""
     standing: tuple[str, ...] = ()
     """Keys whose evidence must be known, so that a transfer can carry it."""
+    awaited: tuple[tuple[str, str], ...] = ()
+    """Keys that may get a node, each with the id of the event; who waits for it must be known."""
+    links: tuple[str, ...] = ()
+    """Targets of the links that a concept brings."""
 
 
 def needs(item: Command | Event) -> Needs:
@@ -107,18 +132,50 @@ def needs(item: Command | Event) -> Needs:
     if item.transition in (Transition.LINKED, Transition.UNLINKED):
         links.append((Relation(payload["relation"]), payload["to"]))
     by = [payload["by"]] if "by" in payload else []
+    mentioned: tuple[str, ...] = tuple(payload["concept"]["links"]) if "concept" in payload else ()
+    against = _against(item, key)
+    makes = isinstance(item, Command) and item.transition is Transition.PROPOSED
     return Needs(
-        keys=(key, *(to for _, to in links), *by),
+        keys=(key, *(to for _, to in links), *by, *mentioned, *against),
         generations=((key, item.generation),) if item.generation is not None else (),
         event_ids=(item.event_id, *item.caused_by, *_rule_ids(item, links)),
         evidence_keys=tuple(e["key"] for e in payload.get("evidence", ()) if "key" in e),
-        edges=(*((key, relation, to) for relation, to in links), *((b, Relation.SUPERSEDES, key) for b in by)),
+        edges=(
+            *((key, relation, to) for relation, to in links),
+            *((b, Relation.SUPERSEDES, key) for b in by),
+            *((other, Relation.CONTRADICTS, key) for other in against),
+        ),
         superseded=(
             *(to for relation, to in links if relation is Relation.SUPERSEDES),
             *([key] if by else []),
         ),
         standing=(key,) if item.transition is Transition.TRANSFERRED else (),
+        awaited=((key, item.event_id),) if makes else (),
+        links=mentioned,
     )
+
+
+def _against(item: Command | Event, key: str) -> tuple[str, ...]:
+    """The key of the claim that stands against a concept, if what is said turns out to be one."""
+    payload = item.payload
+    if isinstance(item, Command) and item.is_concept:
+        return (contradicting_key(key, payload["proposition"]),)
+    if item.transition is Transition.SIGHTED:
+        return (contradicting_key(key, concept_of(key, payload["said"]).claim),)
+    return ()
+
+
+def link_ids(needed: Iterable[Needs], waiting: Mapping[str, int]) -> list[str]:
+    """The ids of the links that may follow by rule, once it is known how many wait for each key in the database."""
+    found = list(needed)
+    brought = Counter(link for each in found for link in each.links)
+    counts = ((key, event_id, waiting.get(key, 0) + brought[key]) for each in found for key, event_id in each.awaited)
+    return [link_id(event_id, n) for _, event_id, count in counts for n in range(min(count, AWAITING_MAX))]
+
+
+def link_id(event_id: str, count: int) -> str:
+    """The event id of the first, second … link that was waiting for the node that an event makes."""
+    return f"{event_id}#link" + (f"-{count + 1}" if count else "")
 
 
 def transfer_needs(here: Slice, command: Command) -> Needs:
@@ -164,6 +221,8 @@ async def gather(
 def _rule_ids(item: Command | Event, links: Iterable[tuple[Relation, str]]) -> Iterator[str]:
     if item.transition is Transition.HINTED:
         yield f"{item.event_id}#hint"
+    if item.transition is Transition.SIGHTED or (isinstance(item, Command) and item.is_concept):
+        yield from (f"{item.event_id}#{rule}" for rule in ("sighting", "claim", "contradiction"))
     for count, _ in enumerate(to for relation, to in links if relation is Relation.CONTRADICTS):
         yield contradiction_id(item.event_id, count)
 

@@ -22,6 +22,7 @@ from neo4j.exceptions import AuthError, ConfigurationError, DriverError, Neo4jEr
 from graph import lifecycle, projection, queries, received, schema
 from graph.batch import Batch, Statement, load, lock, mark, run, write
 from graph.commands import Command
+from graph.concept import Verdict, verdict_of
 from graph.errors import KnowledgeError, LimitError, NotFoundError, UnavailableError, ValidationError
 from graph.journal import Event, Head
 from graph.knowledge import NodeId
@@ -49,6 +50,7 @@ class Taken:
 
     ``key`` and ``generation`` name the node that the answering event is about. ``applied`` is False for a repeat and
     for a proposal of the same claim; then ``seq`` and ``event_id`` are those of the event that was there already.
+    ``verdict`` is what became of a concept at the one door.
     """
 
     project: str
@@ -58,6 +60,7 @@ class Taken:
     event_id: str
     applied: bool
     newly_at_risk: int = 0
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,13 +410,7 @@ class _Attempt:
         own = decision.events[0]
         # What follows by rule is part of the answer, which a repeat is given again.
         batches[own.project].newly[own.seq] = newly
-        return self._remember(
-            command,
-            own,
-            Taken(own.project, own.key, own.generation, own.seq, own.event_id, applied=True, newly_at_risk=newly),
-        )
-
-    def _remember(self, command: Command, own: Event, taken: Taken) -> Taken:
+        taken = _taken(own, (own.key, own.generation), newly, applied=True)
         self._seen[command.project, own.event_id] = (own.hash, taken)
         return taken
 
@@ -430,7 +427,12 @@ class _Attempt:
         if lost is not None and lost[0] == event.hash and event.event_id == command.event_id:
             # An earlier attempt of ours was committed although its answer was lost.
             return lost[1]
-        return Taken(event.project, *node, event.seq, event.event_id, applied=False, newly_at_risk=newly)
+        return _taken(event, node, newly, applied=False)
+
+
+def _taken(event: Event, node: NodeId, newly: int, *, applied: bool) -> Taken:
+    verdict = verdict_of(event.transition, event.payload)
+    return Taken(event.project, *node, event.seq, event.event_id, applied, newly, verdict)
 
 
 def _driver(uri: str, username: str, password: str) -> AsyncDriver:

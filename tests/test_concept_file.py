@@ -202,7 +202,11 @@ def test_a_file_is_written_anew_once_more_is_known_and_keeps_what_else_it_said()
     data = b"\xef\xbb\xbf" + file_of("tags: [007, no]\nlimits: {days: 14, on: 2025-01-02}\n").replace(b"\n", b"\r\n")
     first = concept_in(read(data), "import")
     assert rewritten(first).encode() == data
-    for seen in (first.seen("run-2", counted=True), first.seen("run-2", counted=False), replace(first, body="Else.")):
+    for seen in (
+        first.seen({"sources": ["run-2"], "occurrences": 1}, counted=True),
+        first.seen({"sources": ["run-2"], "occurrences": 1}, counted=False),
+        replace(first, body="Else."),
+    ):
         again = read(rewritten(seen).encode())
         assert {name: again.frontmatter[name] for name in ("tags", "limits")} == {
             "tags": ["007", "no"],

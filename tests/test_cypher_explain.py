@@ -59,6 +59,8 @@ JOURNAL: list[Row] = [
     {"transition": "invalidated", "key": "a", "reason": "wrong"},
     {"transition": "used", "key": "c"},
     {"transition": "hinted", "key": "e", "payload": {"outcome": "helpful"}},
+    {"transition": "proposed", "key": "concept", "payload": {"concept": {"type": "fact", "body": "[[later]]"}}},
+    {"transition": "sighted", "key": "concept", "payload": {"verdict": "same", "said": {"type": "fact", "body": "x"}}},
 ]
 CROWD: tuple[LiteralString, ...] = (
     """
@@ -156,6 +158,7 @@ GIVEN: Row = {
         "superseded": ["c", "d"],
         "evidence_keys": ["e1", "e2"],
         "standing": ["c", "d"],
+        "awaited": ["c", "d"],
         "event_ids": ["event-1", "event-2"],
     },
     "words": words.query(["says"], "p"),

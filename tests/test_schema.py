@@ -31,6 +31,7 @@ event_position                  RANGE       Event      project, seq
 event_recorded                  RANGE       Event      project, recorded_at, seq
 evidence_identity               RANGE       Evidence   project, key
 filling_identity                RANGE       Filling    project, model
+knowledge_dangling              RANGE       Dangling   project
 knowledge_identity              RANGE       Knowledge  project, key, generation
 knowledge_kind                  RANGE       Knowledge  project, kind, key, generation
 knowledge_state                 RANGE       Knowledge  project, state, key, generation

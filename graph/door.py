@@ -1,0 +1,100 @@
+"""The one door of concepts: what becomes of something said, given what is known of the same name (rules.md section 8).
+
+It is decided where events are, behind the project's lock, so that two who say something of one name at the same time
+make one history. What a journal says of such a decision is enough to come to all that follows from it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from graph.commands import Command
+from graph.concept import Concept, Verdict, concept_of, concept_record, contradicting_key, merged
+from graph.drafts import Draft
+from graph.errors import MergeOutdatedError, PropositionConflictError
+from graph.journal import Json
+from graph.knowledge import ActorType, Node, Relation, State, Transition, same_claim
+from graph.slices import Slice
+
+SECOND = 2  # distinct sources confirm what was only proposed
+
+
+def recorded(here: Slice, command: Command, node: Node, now: datetime) -> Draft:
+    """The events that something said comes to where its name has a live node.
+
+    Raises:
+        PropositionConflictError: the node of that name is no concept.
+        MergeOutdatedError: the consolidator was asked about another text than the one that is there now.
+    """
+    if node.concept is None:
+        raise PropositionConflictError(
+            f"{node.key!r} already holds a claim that is no concept", field="key", allowed="another name"
+        )
+    concept, said = concept_of(node.key, node.concept), command.payload["concept"]
+    time = command.time if command.time is not None else max(now, node.created_at)
+    draft = Draft(here, command, now)
+    if same_claim(node.proposition, command.payload["proposition"]):
+        return sighted(draft, node, Verdict.SAME, time)
+    if command.merge is not None and command.merge.against != node.proposition:
+        raise MergeOutdatedError(f"{node.key!r} was changed meanwhile", field="key", allowed="the same request again")
+    text = None if command.merge is None else command.merge.body
+    # What a human confirmed an agent may only challenge; so a text that is no longer theirs stays one against it.
+    human = node.confirmed_by is ActorType.HUMAN and command.actor.type is ActorType.AGENT
+    if text is None or human:
+        return sighted(draft, node, Verdict.CONTRADICTING, time)
+    record = concept_record(merged(concept.seen(said, counted=True), text))
+    payload: Json = {"proposition": merged(concept, text).claim, "concept": record, "said": said}
+    payload |= _evidence(command.payload)
+    reason = "merged with what was said of it again"
+    return draft.own(node.generation, node.state, time, Transition.CORRECTED, payload, reason)
+
+
+def sighted(draft: Draft, node: Node, verdict: Verdict, time: datetime) -> Draft:
+    """The event that a concept was said again, or something against it, and what follows from that by rule.
+
+    Args:
+        draft: Without events.
+        node: The concept's, which lives.
+        verdict: Same or contradicting.
+        time: When.
+    """
+    assert node.concept is not None, "only a concept is sighted"
+    command = draft.command
+    said: Mapping[str, Any] = command.payload["concept" if command.is_concept else "said"]
+    payload: Json = {"verdict": verdict.value, "said": said} | _evidence(command.payload)
+    draft = draft.own(node.generation, node.state, time, Transition.SIGHTED, payload)
+    concept = concept_of(node.key, node.concept)
+    if verdict is Verdict.CONTRADICTING:
+        return _contradicted(draft, node, concept_of(node.key, said))
+    sources = concept.seen(said, counted=True).sources
+    if node.state is State.PROPOSED and len(sources) >= SECOND and len(sources) > len(concept.sources):
+        draft = draft.by_rule("sighting", Transition.CONFIRMED, node, reason="a second source says the same")
+    return draft
+
+
+def _contradicted(draft: Draft, node: Node, said: Concept) -> Draft:
+    """With the claim that stands against a concept, as a node of its own, and the challenge that it makes."""
+    key = contradicting_key(node.key, said.claim)
+    against, cause = draft.here.node(key), f"{draft.command.event_id}#claim"
+    link = {"relation": Relation.CONTRADICTS.value, "to": node.key}
+    if against is None or against.retired:
+        draft = draft.made_by_rule("claim", key, {"proposition": said.claim, "relations": [link]})
+    elif not _linked(draft.here, against, node):
+        draft = draft.by_rule("claim", Transition.LINKED, against, payload=link)
+    else:
+        cause = draft.command.event_id
+    if node.state is State.CHALLENGED:
+        return draft
+    reason = f"contradicted by {key}"
+    return draft.by_rule("contradiction", Transition.CHALLENGED, node, reason=reason, cause=cause)
+
+
+def _linked(here: Slice, against: Node, node: Node) -> bool:
+    edge = here.live_edge(against.id, Relation.CONTRADICTS, node.key)
+    return edge is not None and edge.target == node.id
+
+
+def _evidence(payload: Mapping[str, Any]) -> Json:
+    return {"evidence": payload["evidence"]} if "evidence" in payload else {}

@@ -1,0 +1,455 @@
+"""The one door of concepts: new, same, related, contradicting; links that wait; one history of several writers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from conftest import wipe
+from ledger import AGENT, HUMAN, Ledger
+
+from graph.commands import Command
+from graph.concept import Concept, Merge, Verdict, concept_of, contradicting_key, verdict_of
+from graph.errors import EventConflictError, PropositionConflictError, ValidationError
+from graph.exchange import Terms, import_journal
+from graph.filters import Filter
+from graph.graphml_import import import_graphml
+from graph.journal import Event
+from graph.knowledge import Actor, Node, Relation, State, Transition
+from graph.lifecycle import decide
+from graph.projection import evolve
+from graph.recording import Consolidator, Saying, contradictions, record, recording
+from graph.rows import Row
+from graph.service import Moment, Service
+from graph.store import Store, Taken
+
+NAME = "return-window"
+CLAIM = "Unopened goods go back within 30 days: see [[receipt-rule]]."
+OTHER = "Unopened goods go back within 14 days."
+
+
+def said(body: str = CLAIM, session: str = "s1", name: str = NAME, **fields: Any) -> Saying:
+    return Saying(
+        **{"project": "P", "name": name, "description": "d", "type": "fact", "body": body} | fields, session=session
+    )
+
+
+class Book(Ledger):
+    """A project in which concepts are recorded."""
+
+    def say(self, saying: Saying, actor: Actor = AGENT, event: dict[str, Any] | None = None) -> list[Event]:
+        return self.run(recording(saying, actor, event))
+
+    def run(self, command: Command) -> list[Event]:
+        self.now += timedelta(seconds=1)
+        decision = decide({"P": self.here}, command, self.now)
+        for made in decision.events:
+            evolve(self.here, made)
+            self.events.append(made)
+        return list(decision.events)
+
+    def concept(self, name: str = NAME) -> Concept:
+        text = self.node(name).concept
+        assert text is not None
+        return concept_of(name, text)
+
+
+def _transitions(events: list[Event]) -> list[str]:
+    return [f"{event.transition.value} {event.key}" for event in events]
+
+
+def test_a_name_that_is_not_known_is_proposed_and_its_body_is_the_claim() -> None:
+    book = Book()
+    (event,) = book.say(said(), event={"event_id": "e"})
+    assert (event.event_id, event.key, event.transition, verdict_of(event.transition, event.payload)) == (
+        *("e", NAME, Transition.PROPOSED),
+        Verdict.NEW,
+    )
+    node, concept = book.node(NAME), book.concept()
+    assert (node.proposition, node.state, node.dangling) == (CLAIM, State.PROPOSED, ("receipt-rule",))
+    assert (concept.description, concept.type, concept.body, concept.links) == ("d", "fact", CLAIM, ("receipt-rule",))
+    assert (concept.occurrences, concept.sources, concept.confidence(node.state)) == (1, ("s1",), 0.6)
+
+
+def test_the_same_claim_is_counted_and_a_second_source_confirms_what_was_only_proposed() -> None:
+    book = Book()
+    book.say(said())
+    assert _transitions(book.say(said("  UNOPENED goods go back within 30 days: see [[receipt-rule]]."))) == [
+        f"sighted {NAME}"
+    ]
+    assert (book.concept().occurrences, book.concept().sources, book.node(NAME).state) == (2, ("s1",), State.PROPOSED)
+    again = book.say(said(session="s2"), event={"event_id": "e"})
+    assert [event.event_id for event in again] == ["e", "e#sighting"]
+    assert _transitions(again) == [f"sighted {NAME}", f"confirmed {NAME}"]
+    assert (again[1].caused_by, again[1].payload) == (("e",), {})
+    assert (book.concept().occurrences, book.concept().sources, book.concept().body) == (3, ("s1", "s2"), CLAIM)
+    assert book.node(NAME).state is State.CONFIRMED
+    assert book.node(NAME).verified_at is None, "that it was said twice is no evidence"
+    assert _transitions(book.say(said(session="s3"))) == [f"sighted {NAME}"]
+
+
+def test_another_claim_becomes_a_node_of_its_own_that_contradicts_the_concept() -> None:
+    book = Book()
+    book.say(said())
+    events = book.say(said(OTHER, "s2"), event={"event_id": "e"})
+    key = contradicting_key(NAME, OTHER)
+    assert [event.event_id for event in events] == ["e", "e#claim", "e#contradiction"]
+    assert _transitions(events) == [f"sighted {NAME}", f"proposed {key}", f"challenged {NAME}"]
+    assert events[2].caused_by == ("e#claim",), "the link's event"
+    assert book.node(key).proposition == OTHER
+    assert book.here.live_edge((key, 1), Relation.CONTRADICTS, NAME) is not None
+    node, concept = book.node(NAME), book.concept()
+    assert (node.state, concept.body, concept.occurrences, concept.sources) == (
+        State.CHALLENGED,
+        CLAIM,
+        1,
+        ("s1", "s2"),
+    )
+    assert concept.confidence(node.state) == 0.4
+
+
+def test_what_contradicts_again_makes_no_second_node_and_challenges_only_what_is_not_challenged() -> None:
+    book = Book()
+    book.say(said())
+    book.say(said(OTHER, "s2"))
+    assert _transitions(book.say(said(OTHER, "s3"))) == [f"sighted {NAME}"]
+    book.take("confirmed", NAME)
+    assert _transitions(book.say(said(OTHER, "s4"))) == [f"sighted {NAME}", f"challenged {NAME}"]
+    key = contradicting_key(NAME, OTHER)
+    book.take("unlinked", key, payload={"relation": "contradicts", "to": NAME})
+    assert _transitions(book.say(said(OTHER, "s5"))) == [f"sighted {NAME}", f"linked {key}"]
+    book.take("invalidated", key, reason="it is 30")
+    assert _transitions(book.say(said(OTHER, "s6"))) == [f"sighted {NAME}", f"proposed {key}"]
+    assert book.node(key).generation == 2
+    assert book.concept().sources == ("s1", "s2", "s3", "s4", "s5", "s6")
+
+
+def test_a_merged_text_corrects_the_concept_and_carries_counts_and_sources_on() -> None:
+    book = Book()
+    book.say(said())
+    text = "Unopened goods go back within 30 days, 14 for food: see [[food]]."
+    (event,) = book.run(_merging(said(OTHER, "s2"), CLAIM, text))
+    assert (event.transition, verdict_of(event.transition, event.payload)) == (Transition.CORRECTED, Verdict.RELATED)
+    node, concept = book.node(NAME), book.concept()
+    assert (node.generation, node.proposition, node.state, node.dangling) == (2, text, State.PROPOSED, ("food",))
+    assert (concept.body, concept.occurrences, concept.sources, concept.links) == (text, 2, ("s1", "s2"), ("food",))
+    old = book.here.node(NAME, 1)
+    assert old is not None
+    assert old.state is State.CORRECTED
+    assert book.here.live_edge((NAME, 2), Relation.SUPERSEDES, NAME) is not None
+
+
+def _merging(saying: Saying, against: str, body: str | None, actor: Actor = AGENT) -> Command:
+    return replace(recording(saying, actor), merge=Merge(against, body))
+
+
+def test_what_a_human_confirmed_an_agents_merged_text_only_challenges() -> None:
+    book = Book()
+    book.say(said())
+    book.take("confirmed", NAME, HUMAN)
+    events = book.run(_merging(said(OTHER, "s2"), CLAIM, "both"))
+    assert _transitions(events)[0] == f"sighted {NAME}"
+    assert book.node(NAME).state is State.CHALLENGED
+    book.take("confirmed", NAME, HUMAN)
+    assert _transitions(book.run(_merging(said("third", "s3"), CLAIM, "all", HUMAN))) == [f"corrected {NAME}"]
+
+
+def test_a_correction_by_hand_keeps_the_concept_with_the_new_text() -> None:
+    book = Book()
+    book.say(said())
+    book.say(said(session="s2"))
+    book.take("corrected", NAME, reason="r", payload={"proposition": "See [[new-rule]]."})
+    concept = book.concept()
+    assert (concept.body, concept.links, concept.occurrences, concept.sources) == (
+        *("See [[new-rule]].", ("new-rule",)),
+        *(2, ("s1", "s2")),
+    )
+    refused = book.refusal("corrected", NAME, reason="r", payload={"proposition": "x" * 2_001})
+    assert (refused.code, refused.field) == ("VALIDATION", "payload.proposition")
+
+
+def test_a_retired_name_begins_anew() -> None:
+    book = Book()
+    book.say(said())
+    book.say(said(session="s2"))
+    book.take("invalidated", NAME, reason="r")
+    (event,) = book.say(said(OTHER, "s3"))
+    assert (event.transition, event.generation) == (Transition.PROPOSED, 2)
+    assert (book.concept().occurrences, book.concept().sources) == (1, ("s3",))
+
+
+def test_a_name_that_another_claim_holds_is_refused() -> None:
+    book = Book()
+    book.take("proposed", NAME, payload={"proposition": CLAIM})
+    with pytest.raises(PropositionConflictError):
+        book.say(said())
+
+
+def test_a_link_leads_to_what_is_there_and_waits_for_what_is_not() -> None:
+    book = Book()
+    book.say(said("A", name="depot"))
+    book.say(said("See [[depot]], [[later]], [[link]] and [[never]].", name="link"))
+    assert book.here.live_edge(("link", 1), Relation.RELATED_TO, "depot") is not None
+    assert book.node("link").dangling == ("later", "never")
+    book.say(said("Also [[later]].", name="also"))
+    events = book.take("proposed", "later", event_id="e", payload={"proposition": "no concept"}).events
+    assert [(event.event_id, event.key, event.caused_by) for event in events[1:]] == [
+        ("e#link", "also", ("e",)),
+        ("e#link-2", "link", ("e",)),
+    ]
+    assert book.here.live_edge(("link", 1), Relation.RELATED_TO, "later") is not None
+    assert (book.node("link").dangling, book.node("also").dangling) == (("never",), ())
+    assert book.here.node("never") is None, "no ghost"
+
+
+def test_a_retired_concept_waits_no_longer() -> None:
+    book = Book()
+    book.say(said())
+    book.take("invalidated", NAME, reason="r")
+    assert len(book.take("proposed", "receipt-rule", payload={"proposition": "x"}).events) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"name": "Not A Name"}, "key"),
+        ({"name": "a--b"}, "key"),
+        ({"name": "x" * 81}, "key"),
+        ({"description": "x" * 301}, "payload.concept.description"),
+        ({"type": "opinion"}, "payload.concept.type"),
+        ({"body": "x" * 2_001}, "payload.concept.body"),
+        ({"body": " ", "description": ""}, "payload.concept.body"),
+        ({"session": ""}, "payload.concept.sources[0]"),
+    ],
+)
+def test_a_concept_that_is_not_of_its_form_is_refused_by_its_field(fields: dict[str, str], field: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        recording(said(**fields), AGENT)
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize("name", ["größe-xl", "1.10", "a", "サイズ表", "x_1", "x" * 80])
+def test_a_name_may_be_of_any_script(name: str) -> None:
+    assert recording(said(name=name), AGENT).key == name
+
+
+def test_counts_that_a_line_brings_are_of_a_new_concept_and_join_those_of_a_known_one() -> None:
+    book = Book()
+    concept = {"description": "", "type": "fact", "body": CLAIM, "sources": ["a", "b"], "occurrences": 7}
+    book.take("proposed", NAME, payload={"concept": concept})
+    book.take("proposed", NAME, payload={"concept": concept | {"sources": ["b", "c"], "occurrences": 2}})
+    assert (book.concept().occurrences, book.concept().sources) == (9, ("a", "b", "c"))
+
+
+def test_a_saying_under_an_id_that_was_taken_is_a_repeat_whatever_became_of_it() -> None:
+    book = Book()
+    sayings = [said(), said(session="s2"), said(OTHER, "s3"), said("more", "s4")]
+    for at, saying in enumerate(sayings[:3]):
+        book.say(saying, event={"event_id": f"e{at}"})
+    book.run(read_merging(sayings[3], book.node(NAME)))
+    count = len(book.events)
+    for at, saying in enumerate(sayings):
+        assert book.say(saying, event={"event_id": f"e{at}"}) == []
+        with pytest.raises(EventConflictError):
+            book.say(said("other text", saying.session), event={"event_id": f"e{at}"})
+        with pytest.raises(EventConflictError):
+            book.say(said(saying.body, "other session"), event={"event_id": f"e{at}"})
+    assert len(book.events) == count
+
+
+def read_merging(saying: Saying, node: Node) -> Command:
+    return replace(_merging(saying, node.proposition, "merged"), event_id="e3")
+
+
+# --- on a database ------------------------------------------------------------------------------------------
+
+
+async def _settled(service: Service, project: str = "P") -> None:
+    """The projection is the fold of the journal, also when it is made anew."""
+    assert (await service.verify(project))["differences"] == []
+    before = {row["key"]: row for row in (await service.page(project, Filter(), 100)).items}
+    await service.store.project_write("repair_nodes_drop", project=project, ids=[[key, 1] for key in before])
+    await service.rebuild(project)
+    assert {row["key"]: row for row in (await service.page(project, Filter(), 100)).items} == before
+    assert (await service.verify(project))["ok"]
+
+
+async def _say(service: Service, saying: Saying, consolidator: Consolidator | None = None, **event: Any) -> Taken:
+    return await record(service, recording(saying, AGENT, event), consolidator)
+
+
+def test_what_the_door_decides_stands_in_the_database_and_comes_out_of_the_journal_again(
+    service: Service, loop: asyncio.Runner
+) -> None:
+    async def story() -> None:
+        verdicts = [
+            (await _say(service, each)).verdict
+            for each in (said(), said(session="s2"), said(OTHER, "s3"), said("x", "s4", "receipt-rule"))
+        ]
+        assert verdicts == [Verdict.NEW, Verdict.SAME, Verdict.CONTRADICTING, Verdict.NEW]
+        row = await service.knowledge("P", NAME)
+        assert row is not None
+        assert (row["state"], concept_of(NAME, row["concept"]).sources) == ("challenged", ("s1", "s2", "s3"))
+        assert await contradictions(service, "P", [(NAME, 1)]) == {(NAME, 1): [OTHER]}
+        edges = (await service.relations("P", [(NAME, 1)], "upstream"))[NAME, 1]
+        assert [(edge["relation"], edge["to"]) for edge in edges] == [("related_to", ["receipt-rule", 1])]
+        await _settled(service)
+
+    loop.run(story())
+
+
+def test_writers_of_one_name_at_the_same_time_make_one_history_with_every_session_in_the_sources(
+    store: Store, loop: asyncio.Runner
+) -> None:
+    async def story() -> None:
+        # Two services, as two processes would have them: only the database orders what they take.
+        services = [Service(store), Service(store)]
+        sayings = [said(CLAIM if at % 3 else OTHER, f"s{at}") for at in range(24)]
+        taken = await asyncio.gather(*(_say(services[at % 2], each) for at, each in enumerate(sayings)))
+        verdicts = Counter(each.verdict for each in taken)
+        assert verdicts[Verdict.NEW] == 1
+        row = await services[0].knowledge("P", NAME)
+        assert row is not None
+        concept = concept_of(NAME, row["concept"])
+        assert sorted(concept.sources) == sorted(each.session for each in sayings)
+        first = CLAIM if row["proposition"] == CLAIM else OTHER
+        assert concept.occurrences == sum(each.body == first for each in sayings)
+        assert verdicts[Verdict.SAME] == concept.occurrences - 1
+        assert (row["state"], row["generation"]) == ("challenged", 1)
+        nodes = [node["key"] for node in (await services[0].page("P", Filter(), 100)).items]
+        assert sorted(nodes) == sorted([NAME, contradicting_key(NAME, OTHER if first == CLAIM else CLAIM)])
+        await _settled(services[0])
+
+    loop.run(story())
+
+
+def test_links_and_their_targets_that_come_at_the_same_time_are_all_tied(store: Store, loop: asyncio.Runner) -> None:
+    async def story() -> None:
+        services = [Service(store), Service(store)]
+        names = [f"c{at}" for at in range(8)]
+        body = " ".join(f"[[{name}]]" for name in names)
+        await asyncio.gather(*(_say(services[at % 2], said(body, name=name)) for at, name in enumerate(names)))
+        edges = await services[0].relations("P", [(name, 1) for name in names], "upstream")
+        assert {source[0]: sorted(edge["to"][0] for edge in found) for source, found in edges.items()} == {
+            name: sorted(set(names) - {name}) for name in names
+        }
+        await _settled(services[0])
+
+    loop.run(story())
+
+
+class Merging:
+    """Puts texts together; lets others come before its answer is taken."""
+
+    def __init__(self, meanwhile: list[Saying], service: Service) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self._meanwhile = meanwhile
+        self._service = service
+
+    async def merged(self, known: Concept, said: Concept) -> str | None:
+        self.asked.append((known.body, said.body))
+        if self._meanwhile:
+            await _say(self._service, self._meanwhile.pop(), Merging([], self._service))
+        return None if "never" in said.body else f"{known.body} {said.body}"
+
+
+def test_a_merged_text_is_taken_only_over_the_text_that_it_was_made_of(service: Service, loop: asyncio.Runner) -> None:
+    async def story() -> None:
+        await _say(service, said("a"))
+        consolidator = Merging([said("b", "s2")], service)
+        taken = await _say(service, said("c", "s3"), consolidator)
+        assert consolidator.asked == [("a", "c"), ("a b", "c")]
+        assert taken.verdict is Verdict.RELATED
+        row = await service.knowledge("P", NAME)
+        assert row is not None
+        assert (row["proposition"], row["generation"]) == ("a b c", 3)
+        assert concept_of(NAME, row["concept"]).sources == ("s1", "s2", "s3")
+        assert (await _say(service, said("never", "s4"), consolidator)).verdict is Verdict.CONTRADICTING
+        overtaken = Merging([said(letter, f"t{letter}") for letter in "wxyz"], service)
+        assert (await _say(service, said("late", "s5"), overtaken)).verdict is Verdict.CONTRADICTING
+        assert len(overtaken.asked) == 3
+        await _settled(service)
+
+    loop.run(story())
+
+
+def test_the_past_shows_a_concept_as_it_was_then(service: Service, loop: asyncio.Runner) -> None:
+    async def story() -> None:
+        shown: dict[int, tuple[int, object]] = {}
+        for saying in (said(), said(session="s2"), said(OTHER, "s3"), said("x", "s4", "receipt-rule"), said("y", "s5")):
+            await _say(service, saying, Merging([], service) if saying.body == "y" else None)
+            row, head = await service.knowledge("P", NAME), await service.head("P")
+            assert row is not None
+            assert head is not None
+            shown[head.seq] = (row["generation"], row["concept"])
+        assert len({text for _, text in shown.values()}) == 4
+        for seq, (generation, text) in shown.items():
+            node_id = (NAME, generation)
+            then = await service.nodes("P", [node_id], Moment(seq, datetime.now(UTC)))
+            assert then[node_id]["concept"] == text
+
+    loop.run(story())
+
+
+async def _lines(service: Service) -> list[bytes]:
+    return [line + b"\n" for line in b"".join([part async for part in service.export_journal("P")]).splitlines()]
+
+
+@pytest.mark.parametrize("restore", [False, True])
+def test_a_journal_with_concepts_read_again_makes_the_same(
+    service: Service, loop: asyncio.Runner, *, restore: bool
+) -> None:
+    async def story() -> None:
+        for saying in (said(), said(session="s2"), said(OTHER, "s3"), said("x", "s4", "receipt-rule")):
+            await _say(service, saying)
+        await _say(service, said("y", "s5"), Merging([], service))
+        lines = await _lines(service)
+        before = (await service.page("P", Filter(), 100)).items
+        await wipe(service.store)
+        report = await import_journal(service.store, lambda: lines, Terms("P", AGENT, restore=restore))
+        assert (report.refused, report.lines) == (0, len(lines))
+        told = [json.loads(line) for line in await _lines(service)]
+        kept = ("event_id", "transition", "key", "generation", "payload", "caused_by", "state_after", "seq")
+        assert [{k: each[k] for k in kept} for each in told] == [
+            {k: json.loads(line)[k] for k in kept} for line in lines
+        ]
+        after = (await service.page("P", Filter(), 100)).items
+        assert [_lasting(row) for row in after] == [_lasting(row) for row in before]
+        assert (await service.verify("P"))["ok"]
+
+    loop.run(story())
+
+
+def _lasting(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name not in ("updated_at", "stale")}
+
+
+def test_a_graph_with_concepts_read_again_makes_the_same(service: Service, loop: asyncio.Runner) -> None:
+    async def story() -> None:
+        for saying in (said(), said(session="s2"), said(OTHER, "s3"), said("x", "s4", "receipt-rule")):
+            await _say(service, saying)
+        await _say(service, said("y [[receipt-rule]]", "s5"), Merging([], service))
+        document = b"".join([part async for part in service.export_graphml("P")])
+        before = (await service.page("P", Filter(), 100)).items
+        edges = await _edges(service, before)
+        await wipe(service.store)
+        report = await import_graphml(service.store, lambda: [document], Terms("P", AGENT))
+        assert report.refused == 0
+        after = (await service.page("P", Filter(), 100)).items
+        kept = ("key", "generation", "proposition", "state", "concept", "created_at", "valid_from", "valid_to")
+        assert [{k: row[k] for k in kept} for row in after] == [{k: row[k] for k in kept} for row in before]
+        assert await _edges(service, after) == edges
+        assert (await service.verify("P"))["ok"]
+
+    loop.run(story())
+
+
+async def _edges(service: Service, rows: list[Row]) -> list[tuple[object, ...]]:
+    found = await service.relations("P", [(row["key"], row["generation"]) for row in rows], "upstream")
+    named = ("from", "relation", "to", "since", "until")
+    return [tuple(edge[name] for name in named) for edges in found.values() for edge in edges]
