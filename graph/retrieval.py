@@ -27,13 +27,14 @@ from graph.lexical import Matching, Usage, usage
 from graph.rankers import Match, Part, Question, Ranker, fusion
 from graph.ranking import Folding, Ranked, Score, Tie, drawn, ranked, summed
 from graph.rows import Row, id_of
-from graph.service import Moment, Service
+from graph.service import IDS_MAX, Moment, Service
 from graph.words import query, stems, words
 
 TEXT_CHARS_MAX = 10_000  # of a question; a longer one is a document
 WANTED_MAX = 200  # items of one answer
-HITS_MIN, HITS_MAX = 100, 10_000  # of the index; where too few may be shown, four times as many are asked for
 NEAREST = 100  # by meaning: asked for ten, the index misses one or two of them
+# Of the index of words; where too few may be shown, four times as many are asked for. Both tiers are read at once.
+HITS_MIN, HITS_MAX = 100, IDS_MAX - max(NEAREST, 2 * WANTED_MAX)
 CANDIDATES_SECONDS = 5.0  # for both tiers; who waits longer is answered by words alone
 LINKED_MAX = 50  # matches, and as many retired ones, whose links are followed
 EDGES_MAX, SHARED_MAX = 50, 20  # of each of them

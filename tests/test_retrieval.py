@@ -31,8 +31,8 @@ from graph.errors import LimitError, UnavailableError, ValidationError
 from graph.filters import Filter
 from graph.knowledge import AGING, Actor, ActorType, Kind, State
 from graph.rankers import ranker
-from graph.retrieval import HITS_MIN, OMISSIONS_MAX, SHARED_MAX, Asked, Found, Item, Retrieval
-from graph.service import Service
+from graph.retrieval import HITS_MAX, HITS_MIN, OMISSIONS_MAX, SHARED_MAX, Asked, Found, Item, Retrieval
+from graph.service import IDS_MAX, Service
 from graph.store import Store
 
 WRITER = Actor("tests", "writer", ActorType.HUMAN)
@@ -206,6 +206,15 @@ def test_many_near_identical_claims_do_not_hide_another(world: World) -> None:
     found = world.search("depot", first=5)
     assert {item.node["key"] for item in found.items} == {"n0", "other"}
     assert (found.omitted, len(found.omissions)) == (crowd - 1, OMISSIONS_MAX)
+
+
+def test_the_past_of_all_that_both_tiers_may_find_can_be_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for bound, value in (("retrieval.HITS_MAX", 120), ("service.IDS_MAX", 120 + IDS_MAX - HITS_MAX)):
+        monkeypatch.setattr(f"graph.{bound}", value)
+    world.take(*(proposed(f"n{at}", "the northern depot closes early today") for at in range(300)))
+    with_meaning(world, **{f"n{at}": 0.9 for at in range(200, 300)})
+    at = world.loop.run(world.service.position("P", NOW + timedelta(hours=1)))
+    assert world.search("northern depot", first=5, at=at).items
 
 
 def test_words_that_nearly_every_claim_holds_do_not_count(world: World) -> None:
