@@ -309,17 +309,21 @@ class Retrieval:
             return await self.service.nodes(asked.project, [id_of(node) for node in nodes], asked.at)
         return {id_of(node): node for node in await self.service.aged(asked.project, nodes)}
 
-    async def _ties(self, search: _Search, ids: Sequence[NodeId]) -> list[Tie]:
+    async def _around(self, search: _Search, ids: Sequence[NodeId]) -> list[Tie]:
+        """All that nodes are linked to."""
+        return await self._ties("search_around", search, ids, shared_max=SHARED_MAX)
+
+    async def _ties(self, statement: str, search: _Search, ids: Sequence[NodeId], **bounds: Any) -> list[Tie]:
         if not ids:
             return []
         rows = await self.service.store.read(
-            "search_around",
+            statement,
             project=search.asked.project,
             ids=[list(node_id) for node_id in ids],
             seq=search.seq,
             now=search.asked.at is None,
             edges_max=EDGES_MAX,
-            shared_max=SHARED_MAX,
+            **bounds,
         )
         return [Tie(_pair(row["of"]), row["via"], row["outgoing"], _pair(row["far"]), row["among"]) for row in rows]
 
@@ -327,7 +331,7 @@ class Retrieval:
         """What the best matches are linked to; of retired ones only what lives in their place."""
         scores = {i: summed(parts, i) for i in hits.nodes}
         live, retired = _best(scores, hits.nodes.keys() - set(hits.retired)), _best(scores, hits.retired)
-        ties = await self._ties(search, [*live, *retired])
+        ties = await self._around(search, [*live, *retired])
         search.followed = frozenset(live)
         succeeding = [tie for tie in ties if tie.of not in search.followed and _succeeds(tie)]
         return [
@@ -359,7 +363,7 @@ class Retrieval:
                     seen = seen | {tie.far}
                     stands_for[tie.far] = stands_for[tie.of]
                     waiting.append(tie.far)
-            ties = [tie for tie in await self._ties(search, waiting) if _succeeds(tie)]
+            ties = [tie for tie in await self._ties("search_rivals", search, waiting) if _succeeds(tie)]
         return found
 
     async def _offered(self, search: _Search, hits: _Hits, scores: Mapping[NodeId, Score]) -> dict[NodeId, Row]:
@@ -388,7 +392,7 @@ class Retrieval:
     async def _items(self, search: _Search, kept: Sequence[Ranked], links: Sequence[Tie], hits: _Hits) -> list[Item]:
         by_node: dict[NodeId, list[Tie]] = {}
         more, roots = await asyncio.gather(
-            self._ties(search, [one.id for one in kept if one.id not in search.followed]),
+            self._ties("search_rivals", search, [one.id for one in kept if one.id not in search.followed]),
             self._roots(search, [one.id for one in kept if one.node["at_risk"]]),
         )
         for tie in [*(tie for tie in links if tie.of in search.followed), *more]:

@@ -140,6 +140,20 @@ def test_around_a_node_at_a_position_is_what_lived_then(scenario: Stage) -> None
     )
 
 
+def test_rivals_are_what_contradicts_or_superseded_and_nothing_else(scenario: Stage) -> None:
+    given: LiteralString = """
+    CREATE (a:Knowledge {key: 'a'}), (b:Knowledge {key: 'b'}), (c:Knowledge {key: 'c'}), (d:Knowledge {key: 'd'}),
+      (a)-[:DEPENDS_ON]->(d), (c)-[:CONTRADICTS]->(a), (b)-[:SUPERSEDES {turns: [7]}]->(a),
+      (a)-[:CONTRADICTS {turns: [1, 4], until: datetime()}]->(d)
+    """
+    asked = {"ids": [["a", 1]], "seq": ALWAYS, "now": True, "edges_max": 50}
+    disputed, succeeded = tie("contradicts", "c", outgoing=False), tie("supersedes", "b", outgoing=False)
+    scenario(given=given, when=("search_rivals", asked), rows=[disputed, succeeded])
+    earlier = [disputed, tie("contradicts", "d", outgoing=True)]
+    scenario(given=given, when=("search_rivals", asked | {"seq": 3, "now": False}), rows=earlier)
+    scenario(given=given, when=("search_rivals", asked | {"edges_max": 0}), rows=[])
+
+
 def test_a_hub_gives_so_many_edges_and_all_that_contradicts_it(scenario: Stage, database: Database) -> None:
     scenario.given(
         """

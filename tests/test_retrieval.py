@@ -496,7 +496,7 @@ class Meanings:
         return [1.0, 0.0]
 
 
-def with_meaning(world: World, ranking: str = "fusion", **cosines: float) -> Meanings:
+def with_meaning(world: World, ranking: str = "fusion", /, **cosines: float) -> Meanings:
     """Vectors of nodes at such angles to every question; ``_`` in a key stands for ``-``."""
     meanings = Meanings()
     vectors = Representations(world.service.store, meanings.profile)
