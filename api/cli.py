@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from api.command import AsOf, Json, Project, asked, configured, instant_of
+from api.concept_commands import concepts
 from api.interrupt import ends_as_interrupt
 from api.learning_commands import commands as learning_commands
 from api.screen import Screen
@@ -45,6 +46,7 @@ app.add_typer(export, name="export")
 app.add_typer(search_commands)
 app.add_typer(use_commands)
 app.add_typer(learning_commands)
+app.add_typer(concepts, name="concepts")
 
 
 class Direction(StrEnum):

@@ -13,18 +13,22 @@ from api.screen import Screen, harmless
 _PHASES = {
     "trying": "Trying every line",
     "taking": "Taking the events",
+    "filing": "Taking the files",
     "folding": "Folding the journal",
     "comparing": "Comparing the graph with it",
     "mending": "Putting right",
 }
 
 
+_TAKEN = {"taking": "lines", "filing": "files"}  # what is done for good in a phase
+
+
 class Course:
     """Told how far an import is; ``graph.exchange.Progress`` by its form.
 
     Attributes:
-        phase: ``trying``, in which nothing is taken, or ``taking``.
-        lines: Lines of the phase that are done.
+        phase: ``trying``, in which nothing is taken, ``taking``, or ``filing`` for files one by one.
+        lines: Lines, or files, of the phase that are done.
     """
 
     def __init__(self, bars: Progress, total: int, measure: Callable[[int], int]) -> None:
@@ -44,9 +48,10 @@ class Course:
 
     def interrupted(self) -> str:
         """What an interruption at this point leaves behind."""
-        if self.phase != "taking":
+        if self.phase not in _TAKEN:
             return "Interrupted: nothing was taken."
-        return f"Interrupted after {self.lines:,} lines, which are taken; the same command goes on from there."
+        done = f"{self.lines:,} {_TAKEN[self.phase]}"
+        return f"Interrupted after {done}, which are taken; the same command goes on from there."
 
 
 @contextmanager
@@ -115,3 +120,15 @@ def embedding(screen: Screen) -> Generator[Callable[[str, int, int], None]]:
             bars.update(known[project], completed=done, total=total)
 
         yield told
+
+
+@contextmanager
+def exporting(screen: Screen) -> Generator[Callable[[int], None]]:
+    """Show how many files are written.
+
+    Args:
+        screen: Where.
+    """
+    with screen.progress(TextColumn("{task.description}"), BarColumn()) as bars:
+        bar = bars.add_task("Writing the files", total=None)
+        yield lambda done: bars.update(bar, completed=done, description=f"Writing the files ({done:,})")

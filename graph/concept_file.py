@@ -40,6 +40,8 @@ _DATES = frozenset({"created_at", "updated_at"})
 _STAMPED = ("provenance", "confidence", "sources", "occurrences", "created_at", "updated_at", "contradictions")
 _OURS = frozenset({"name", "description", "type", *_STAMPED})
 _HEADING = re.compile(f"^{CONTRADICTION}[ \t]*$", re.MULTILINE)
+_PLAIN_NAME = re.compile("[A-Za-z][A-Za-z0-9_-]*")
+_GUESSED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})  # by other readers of YAML
 # What JSON writes as it is and YAML would not read back.
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
@@ -181,7 +183,7 @@ def _says(file: ConceptFile, concept: Concept, contradictions: Sequence[str]) ->
     return (
         said == (file.name, file.description, file.type, file.claim, file.occurrences)
         and (concept.sources == file.sources or (not file.sources and len(concept.sources) == 1))
-        and list(contradictions) == [text.strip() for text in file.contradictions]
+        and set(contradictions) == {text.strip() for text in file.contradictions}
     )
 
 
@@ -226,7 +228,8 @@ def _heading_lines(body: str) -> frozenset[int]:
 
 
 def _name(name: str) -> str:
-    return name if name in _OURS else _value(name)
+    plain = _PLAIN_NAME.fullmatch(name) is not None and name.lower() not in _GUESSED
+    return name if plain else _value(name)
 
 
 def _value(value: object) -> str:

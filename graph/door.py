@@ -19,6 +19,7 @@ from graph.knowledge import ActorType, Node, Relation, State, Transition, same_c
 from graph.slices import Slice
 
 SECOND = 2  # distinct sources confirm what was only proposed
+AGAIN = "a second source says the same"  # the reason of that
 
 
 def recorded(here: Slice, command: Command, node: Node, now: datetime) -> Draft:
@@ -70,7 +71,7 @@ def sighted(draft: Draft, node: Node, verdict: Verdict, time: datetime) -> Draft
         return _contradicted(draft, node, concept_of(node.key, said))
     sources = concept.seen(said, counted=True).sources
     if node.state is State.PROPOSED and len(sources) >= SECOND and len(sources) > len(concept.sources):
-        draft = draft.by_rule("sighting", Transition.CONFIRMED, node, reason="a second source says the same")
+        draft = draft.by_rule("sighting", Transition.CONFIRMED, node, reason=AGAIN)
     return draft
 
 

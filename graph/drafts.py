@@ -106,6 +106,13 @@ class Draft:
             event_id, Transition.PROPOSED, node_id, own.time, State.PROPOSED, None, (own.event_id,), complete
         )
 
+    def sourced(self, reason: str) -> Draft:
+        """With the confirmation of the concept that the own event has just proposed: several sources say it."""
+        own = self.events[0]
+        event_id, causes = f"{own.event_id}#sighting", (own.event_id,)
+        node_id = (own.key, own.generation)
+        return self._with(event_id, Transition.CONFIRMED, node_id, own.time, State.CONFIRMED, reason, causes, {})
+
     def contradicting(self, relations: list[Relation], keys: list[str]) -> Draft:
         """With a challenge of each live node that the command's links contradict (rules.md section 3)."""
         draft, count = self, 0

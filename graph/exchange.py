@@ -33,6 +33,7 @@ from graph.store import BATCH_SECONDS, Store, Taken
 
 BATCH_EVENTS = 2_000  # a transaction of an import: marks that change many times in it are written once
 BATCH_BYTES = 16 * 1024 * 1024  # read for one transaction, a last line left out: so much is held in memory a few times
+CONCEPT_WEIGHT = 8  # a concept's texts are held by its event, twice by its node, and by the index of words
 LINE_BYTES_MAX = 4 * 1024 * 1024  # the longest event that the limits on its parts allow is shorter
 REFUSALS_MAX = 1_000  # bad lines that a report names; it counts the others
 PAGE = 500
@@ -349,7 +350,12 @@ def _read_line(number: int, raw: bytes, terms: Terms) -> Line:
     if unnamed and command.redacted:  # a hash of what was taken out would let it be guessed
         said = canonical([command.transition, command.key, command.reason, command.payload])
         command = replace(command, event_id=_line_id(number, said.encode()))
-    return Line(number, len(raw), command, read_event(line, command) if terms.restore else None)
+    return Line(number, held(len(raw), command), command, read_event(line, command) if terms.restore else None)
+
+
+def held(size: int, command: Command) -> int:
+    """How much of the room in a batch a line of ``size`` bytes takes."""
+    return size * CONCEPT_WEIGHT if command.payload.keys() & {"concept", "said"} else size
 
 
 def _line_id(number: int, said: bytes) -> str:

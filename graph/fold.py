@@ -6,7 +6,7 @@ The fold can follow a journal that grows: what it has made so far is kept, and o
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from graph import projection, received, risk
 from graph.errors import KnowledgeError
@@ -23,6 +23,7 @@ PAGE = 1_000
 ALWAYS = 2**53  # above every position
 
 _MARKING = risk.Change()
+T = TypeVar("T")
 
 
 async def events(store: Store, project: str, until: int = ALWAYS) -> AsyncIterator[Event]:
@@ -35,11 +36,11 @@ async def events(store: Store, project: str, until: int = ALWAYS) -> AsyncIterat
         yield event_of(row["event"])
 
 
-async def batches(source: AsyncIterator[Event], size: int = FOLD_EVENTS) -> AsyncIterator[list[Event]]:
-    """The events in lists of at most ``size``."""
-    batch: list[Event] = []
-    async for event in source:
-        batch.append(event)
+async def batches(source: AsyncIterator[T], size: int = FOLD_EVENTS) -> AsyncIterator[list[T]]:
+    """What comes, in lists of at most ``size``."""
+    batch: list[T] = []
+    async for each in source:
+        batch.append(each)
         if len(batch) == size:
             yield batch
             batch = []

@@ -156,6 +156,8 @@ def _decide_proposal(here: Slice, command: Command, now: datetime, *, rules: boo
     time = command.time if command.time is not None else now
     draft = Draft(here, command, now).own(generation, None, time)
     _refuse_empty_validity(draft.events[0].payload)
+    if rules and command.is_concept and len(command.payload["concept"]["sources"]) >= door.SECOND:
+        draft = draft.sourced(door.AGAIN)
     if rules:
         draft = draft.contradicting([r for r, _ in relations], [to for _, to in relations]).awaited()
     return _decided(here, draft)

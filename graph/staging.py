@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from graph import lifecycle, projection
 from graph.batch import Batch, Statement, appended
 from graph.commands import Command
+from graph.concept import Verdict, verdict_of
 from graph.dependence import Dependence
 from graph.errors import KnowledgeError
 from graph.journal import Event, Head
@@ -32,7 +33,7 @@ class Line:
 
     Attributes:
         number: Counted from 1.
-        size: Bytes that it is long.
+        size: How much of the room in a batch it takes; bytes that it is long, unless the database holds more of it.
         command: What it asks for.
         written: The event that it says it is, if it is restored.
     """
@@ -45,10 +46,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command comes to: whether it is new to the journal, and how many nodes it newly marks."""
+    """What a command comes to: whether it is new to the journal, how many nodes it marks, and a concept's verdict."""
 
     applied: bool
     newly_at_risk: int = 0
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,8 @@ class Staging:
                 newly += batch.newly[event.seq]
         if events and marking:
             batches[events[0].project].newly[events[0].seq] = newly
-        return Outcome(bool(events), newly)
+        verdict = verdict_of(events[0].transition, events[0].payload) if events else None
+        return Outcome(bool(events), newly, verdict)
 
     def _save(self, batches: Mapping[str, Batch]) -> None:
         for project, batch in batches.items():

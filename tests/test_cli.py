@@ -142,6 +142,8 @@ SMALL = (
                 "observe",
             )
         ),
+        ["concepts", "import", "--help"],
+        ["concepts", "export", "--help"],
         ["export", "journal", "--help"],
         ["export", "graphml", "--help"],
         ["export", "prov", "--help"],
@@ -174,6 +176,9 @@ def test_help_loads_nothing_heavy() -> None:
         (["sweep", "--older-than", "soon"], "--older-than"),
         (["aging", "soon"], "DURATION"),
         (["hint", "k"], "OUTCOME"),
+        (["concepts", "import", "/nowhere/at/all"], "DIR"),
+        (["concepts", "import", ".", "--project", "a\tb"], "project"),
+        (["concepts", "export", "."], "DIR"),
         (["hint", "k", "fine"], "OUTCOME"),
         (["observe", "make check", "--operation", "1"], "--exit-code"),
         (["observe", "make check", "--exit-code", "0"], "--operation"),
@@ -393,6 +398,60 @@ def test_a_command_that_ran_is_observed_and_a_workspace_is_its_whole_path(whence
     failed = observed("--exit-code", "2", "--operation", "3")
     assert (failed.returncode, failed.stdout) == (1, "nothing to observe\n")
     assert f"`make check` exits 0 in {tmp_path}" in " ".join(whence("show", told["key"]).stdout.split())
+
+
+def _concept(folder: Path, name: str, body: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.md").write_text(f"---\nname: {name}\ndescription: d\ntype: fact\n---\n\n{body}\n", "utf-8")
+
+
+def test_a_folder_of_concepts_is_imported_and_every_bad_file_listed(whence: Run, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    _concept(notes, "a", "It holds, see [[b]] and [[c]].")
+    _concept(notes, "b", "It rests.")
+    (notes / "bad.md").write_text("no frontmatter", "utf-8")
+    (notes / "many.md").write_text("---\nname: A b\ntype: rumour\n---\nx\n", "utf-8")
+    ran = whence("concepts", "import", str(notes), "-p", "mine")
+    assert ran.returncode == 1
+    lines = [" ".join(line.split()) for line in ran.stdout.splitlines()]
+    assert lines[0] == "4 files"
+    assert "2 new" in lines
+    assert any(line.startswith("2 refused") for line in lines)
+    assert any(line.startswith("bad.md 1 missing_frontmatter") for line in lines)
+    assert any(line.startswith("many.md 2 validation name") for line in lines)
+    assert any(line.startswith("many.md 3 validation type") for line in lines)
+    assert "a → c" in lines
+    told = json.loads(whence("concepts", "import", str(notes), "-p", "mine", "--json").stdout)
+    assert {name: told[name] for name in ("files", "new", "repeated", "refused")} == {
+        "files": 4,
+        "new": 0,
+        "repeated": 2,
+        "refused": 2,
+    }
+    assert [(each["file"], each["kind"], each["line"]) for each in told["faults"]] == [
+        ("bad.md", "missing_frontmatter", 1),
+        ("many.md", "validation", 2),
+        ("many.md", "validation", 3),
+    ]
+    assert told["dangling"] == [{"key": "a", "targets": ["c"]}]
+    assert "related_to" in whence("show", "a", "-p", "mine").stdout
+
+
+def test_concepts_are_exported_into_a_new_folder_and_nothing_is_overwritten_unasked(
+    whence: Run, tmp_path: Path
+) -> None:
+    _concept(tmp_path / "notes", "a", "It holds.")
+    assert whence("concepts", "import", str(tmp_path / "notes"), "-p", "mine").returncode == 0
+    out = tmp_path / "out" / "deep"
+    assert whence("concepts", "export", str(out), "-p", "mine").stdout == f"1 files in {out}\n"
+    assert (out / "a.md").read_bytes() == (tmp_path / "notes" / "a.md").read_bytes()
+    (out / "a.md").write_text("mine", "utf-8")
+    assert whence("concepts", "export", str(out), "-p", "mine").returncode == 2
+    assert (out / "a.md").read_text("utf-8") == "mine"
+    told = json.loads(whence("concepts", "export", str(out), "-p", "mine", "--overwrite", "--json").stdout)
+    assert told == {"project": "mine", "folder": str(out), "files": 1}
+    assert (out / "a.md").read_bytes() == (tmp_path / "notes" / "a.md").read_bytes()
+    assert whence("concepts", "export", str(tmp_path / "none"), "-p", "nobody").returncode == 1
 
 
 def test_aging_is_told_set_and_heeded(whence: Run) -> None:

@@ -15,6 +15,7 @@ from api.app import create_app
 from api.limits import SEARCHES_MAX
 from api.settings import ANONYMOUS, Settings
 from graph import errors, knowledge
+from graph.concept_folder import FolderTerms, dangling, export_folder, import_folder
 from graph.context import BUDGET_MAX
 from graph.exchange import Terms, import_journal
 from graph.retrieval import WANTED_MAX
@@ -48,6 +49,16 @@ def test_the_journal_file_that_it_shows_is_taken(service: Service, loop: asyncio
     lines = [line.encode() for line in shown.splitlines()]
     report = loop.run(import_journal(service.store, lambda: lines, Terms("mine", ANONYMOUS)))
     assert (report.taken, report.refusals, report.newly_at_risk) == (4, [], 1)
+
+
+def test_the_concept_file_that_it_shows_is_read(tmp_path: Path, service: Service, loop: asyncio.Runner) -> None:
+    (shown,) = re.findall(r"```markdown\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "return-window.md").write_text(shown, "utf-8")
+    report = loop.run(import_folder(service.store, tmp_path, FolderTerms("mine", ANONYMOUS)))
+    assert (report.verdicts, report.faults, report.warnings) == ({"new": 1}, [], [])
+    assert loop.run(dangling(service, "mine")) == [{"key": "return-window", "targets": ["receipt-rule"]}]
+    assert loop.run(export_folder(service, "mine", tmp_path / "out")) == 1
+    assert (tmp_path / "out" / "return-window.md").read_text("utf-8") == shown
 
 
 def test_the_two_commands_stand_in_the_readme() -> None:
