@@ -57,7 +57,7 @@ class Concept:
         return written(
             self.known,
             state=State(row["state"]),
-            created_at=row["created_at"],
+            created_at=row["valid_from"],
             updated_at=row["updated_at"],
             contradictions=against[node_id],
         )
