@@ -105,18 +105,19 @@ def learning(screen: Screen, files: int) -> Generator[Callable[[str], None]]:
 
 
 @contextmanager
-def embedding(screen: Screen) -> Generator[Callable[[str, int, int], None]]:
-    """Show bars while projects are embedded: one for each, by positions of its journal.
+def by_project(screen: Screen, doing: str) -> Generator[Callable[[str, int, int], None]]:
+    """Show a bar for each project while something is done in one after the other.
 
     Args:
         screen: Where.
+        doing: What, such as ``Embedding``.
     """
     with screen.progress(TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()) as bars:
         known: dict[str, TaskID] = {}
 
         def told(project: str, done: int, total: int) -> None:
             if project not in known:
-                known[project] = bars.add_task(f"Embedding {harmless(project)}", total=total)
+                known[project] = bars.add_task(f"{doing} {harmless(project)}", total=total)
             bars.update(known[project], completed=done, total=total)
 
         yield told

@@ -10,8 +10,10 @@ import typer
 
 from api.command import AsOf, Json, Project, Retired, asked, configured, instant_of
 from api.screen import Screen
+from graph.errors import ValidationError
 
 if TYPE_CHECKING:
+    from api.settings import Settings
     from graph.service import Service
 
 commands = typer.Typer()
@@ -143,6 +145,10 @@ def embed(
     model: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Instead of what WHENCE_EMBEDDER names: another of its values.")
     ] = None,
+    drop: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Delete the vectors of a model that WHENCE_EMBEDDER does not name any more."),
+    ] = None,
     machine: Json = False,
 ) -> None:
     """Have every node embedded, so that search finds it by its meaning; `whence up` does so in the background.
@@ -151,16 +157,21 @@ def embed(
     """
     from functools import partial  # noqa: PLC0415
 
-    from api.course import embedding  # noqa: PLC0415
+    from api.course import by_project  # noqa: PLC0415
     from graph.embedding.choice import required  # noqa: PLC0415
     from graph.embedding.filler import Filler  # noqa: PLC0415
 
     screen, settings = Screen(machine=machine), configured()
+    if drop is not None:
+        if project is not None or model is not None:
+            raise ValidationError("a model is dropped as a whole", field="--drop", allowed="--drop NAME alone")
+        _drop(screen, settings, drop)
+        return
     embedder = required(settings.embedder, settings.home / "cache", model)
 
     async def work(service: Service) -> dict[str, int]:
         filler, named = Filler(service.store, embedder), [project] if project else await service.projects()
-        with embedding(screen) as told:
+        with by_project(screen, "Embedding") as told:
             try:
                 return {name: await filler.fill(name, partial(told, name)) for name in named}
             finally:
@@ -169,3 +180,26 @@ def embed(
     made = asked(screen, settings, work)
     answer = {"model": embedder.profile.name, "projects": made}
     screen.answer(answer, lambda: [f"{count:,} nodes embedded in {name}" for name, count in made.items()])
+
+
+def _drop(screen: Screen, settings: Settings, name: str) -> None:
+    from api.course import by_project  # noqa: PLC0415
+    from graph.embedding import removal  # noqa: PLC0415
+    from graph.embedding.choice import chosen  # noqa: PLC0415
+
+    embedder = chosen(settings.embedder, settings.home / "cache")
+
+    async def work(service: Service) -> tuple[removal.Stored, dict[str, int]]:
+        model = await removal.stored(service.store, name)
+        if embedder is not None and embedder.profile.model == model.model:
+            raise ValidationError(
+                f"{model.name} is the embedder in use, which would make its vectors again",
+                field="--drop",
+                allowed="a model that WHENCE_EMBEDDER does not name",
+            )
+        with by_project(screen, "Dropping") as told:
+            return model, await removal.drop(service.store, model, told)
+
+    model, dropped = asked(screen, settings, work)
+    answer = {"model": model.name, "dropped": dropped}
+    screen.answer(answer, lambda: [f"{count:,} vectors dropped in {project}" for project, count in dropped.items()])

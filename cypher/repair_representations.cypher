@@ -5,11 +5,12 @@
 // returns: dropped: int
 // bounds:  the vectors of the project
 //
-// Positions up to which models were filled say nothing any more once nodes were made anew outside of the journal.
+// Positions up to which models were filled say nothing any more once nodes were made anew outside of the journal. The
+// indexes stay.
 CALL () {
   MATCH (f:Filling)
   WHERE f.project = $project AND f.model > ''
-  DELETE f
+  SET f.seq = 0
 }
 MATCH (r:Representation)
 WHERE r.project = $project AND r.model > '' AND r.key > '' AND r.generation >= 1

@@ -1,4 +1,4 @@
-// representation_index: the vector index of one model, whose label takes the place of Model.
+// representation_index: the vector index of one model, or of one project's of it, whose label takes the place of Model.
 //
 // kind:    schema
 // params:  index: str, dimensions: int

@@ -5,13 +5,16 @@
 // returns: at: int, near: [map of key, generation, cosine], crowded: bool
 // bounds:  $asked of the index for each vector
 //
-// A row a vector, in their order; near has the nearest first. The index knows no projects: where all that it gave lie
-// so near and not one is of the project, crowded is true, and whoever wants to know asks for that vector by itself.
+// A row a vector, in their order; near has the nearest first. The index of all small projects knows none of them: where
+// all that it gave lie so near and not one is of the project, crowded is true, and whoever wants to know asks for that
+// vector by itself. The index's own score is one of rounded vectors, and of few vectors a poor one.
+OPTIONAL MATCH (f:Filling {project: $project, model: $model})
+WITH coalesce(f.index, $model) AS searched
 UNWIND range(0, size($vectors) - 1) AS at
-CALL (at) {
-  CALL db.index.vector.queryNodes($model, $asked, $vectors[at])
-  YIELD node AS r, score
-  WITH r, 2 * score - 1 AS cosine
+CALL (at, searched) {
+  CALL db.index.vector.queryNodes(searched, $asked, $vectors[at])
+  YIELD node AS r
+  WITH r, 2 * vector.similarity.cosine(r.vector, $vectors[at]) - 1 AS cosine
   WHERE cosine >= $least
   ORDER BY cosine DESC, r.key, r.generation
   RETURN count(r) AS found,

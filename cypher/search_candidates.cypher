@@ -1,17 +1,16 @@
 // search_candidates: nodes of a project that hold words, or whose vectors of a model lie nearest to a vector.
 //
 // kind:    read
-// params:  project: str, words: str, seq: int, first: int, model: str, vector: [float], exact_max: int, asked: int,
-//          wider: int, limit: int
+// params:  project: str, words: str, seq: int, first: int, model: str, vector: [float],
+//          scanned_max: int, asked: int, limit: int
 // returns: node: map or null, score: float or null, cosine: float or null
-// bounds:  $first of the index's hits by words, none where $words is empty; $exact_max vectors of the project, or
-//          $asked and then $wider of the index; $limit of the nearest nodes
+// bounds:  $first of the index's hits by words, none where $words is empty; $scanned_max vectors of the project,
+//          or $asked of its index; $limit of the nearest nodes
 //
 // score is that of the index, null where meaning alone found the node; cosine is told of all that have a vector of the
 // model. A hit that is another project's, or was not there at $seq, is null as for search_words.
 //
-// A project of up to $exact_max vectors is looked at whole. A larger one is found by the model's index, which knows no
-// projects: where others crowd out some of the first $asked, it is asked for $wider.
+// A project without an index for its vectors has few, and all are looked at. The index of a large one holds no other's.
 CALL () {
   CALL () {
     WITH $words AS words
@@ -22,40 +21,26 @@ CALL () {
   }
   RETURN n, score, near
   UNION ALL
-  CALL () {
+  OPTIONAL MATCH (f:Filling {project: $project, model: $model})
+  CALL (f) {
+    WITH f
+    WHERE f.index IS NULL
     MATCH (r:Representation)
     WHERE r.project = $project AND r.model = $model AND r.key > '' AND r.generation >= 1
     WITH r
-    LIMIT $exact_max + 1
-    RETURN count(r) AS stored
-  }
-  CALL (stored) {
-    WITH stored
-    WHERE stored <= $exact_max
-    MATCH (r:Representation)
-    WHERE r.project = $project AND r.model = $model AND r.key > '' AND r.generation >= 1
+    LIMIT $scanned_max
     WITH r, 2 * vector.similarity.cosine(r.vector, $vector) - 1 AS cosine
     ORDER BY cosine DESC, r.key, r.generation
     LIMIT $limit
-    RETURN collect(r) AS scanned
-  }
-  CALL (stored) {
-    WITH stored
-    WHERE stored > $exact_max
-    CALL db.index.vector.queryNodes($model, $asked, $vector)
+    RETURN r
+    UNION ALL
+    WITH f
+    WHERE f.index IS NOT NULL
+    CALL db.index.vector.queryNodes(f.index, $asked, $vector)
     YIELD node AS r
     WHERE r.project = $project
-    RETURN collect(r) AS first
+    RETURN r
   }
-  CALL (stored, first) {
-    WITH stored, first
-    WHERE stored > $exact_max AND size(first) < $limit
-    CALL db.index.vector.queryNodes($model, $wider, $vector)
-    YIELD node AS r
-    WHERE r.project = $project
-    RETURN collect(r) AS second
-  }
-  UNWIND scanned + CASE size(second) WHEN 0 THEN first ELSE second END AS r
   MATCH (n:Knowledge)-[:REPRESENTED_BY]->(r)
   WITH n, 2 * vector.similarity.cosine(r.vector, $vector) - 1 AS near
   ORDER BY near DESC, n.key, n.generation

@@ -155,9 +155,15 @@ class Audit:
         return found
 
     async def schema(self) -> list[str]:
-        """Constraints and indexes that are missing or not as they are declared."""
-        missing = await schema.absent(self._store.driver, self._store.database)
-        return [f"{name} is missing from the schema, or not as it is declared" for name in sorted(missing)]
+        """Constraints and indexes that are missing or not as they are declared, those of the project's vectors too."""
+        driver, database = self._store.driver, self._store.database
+        missing = sorted(await schema.absent(driver, database))
+        rows = await self._read("representations_indexes", project=self.project)
+        lost = await schema.absent_vectors(driver, database, [row["indexed_by"] for row in rows]) if rows else []
+        return [
+            *(f"{name} is missing from the schema, or not as it is declared" for name in missing),
+            *(f"{name} is missing, the index of the project's vectors" for name in lost),
+        ]
 
     async def _pages(self, name: str, known_by: Callable[[Row], T]) -> AsyncIterator[list[T]]:
         after: Row = {"key": "", "generation": 0}

@@ -24,7 +24,7 @@ _NAME = re.compile(r"([a-z_]+):")
 _PARAMETER = re.compile(r"\$([a-z_]+)")
 _LITERAL_OR_COMMENT = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|//[^\n]*")
 _ALL_TYPES = "DERIVED_FROM|SUPPORTS|CONTRADICTS|DEPENDS_ON|SUPERSEDES|RELATED_TO"
-_LABEL = re.compile(r"Model_\w{1,60}", re.ASCII)
+_LABEL = re.compile(r"Model_\w{1,80}", re.ASCII)
 _DEPTH_CEILING = re.compile(r"\*1\.\.(\d+)")
 
 
@@ -75,7 +75,7 @@ class Query:
         return replace(self, text=text)
 
     def labelled(self, label: str) -> Query:
-        """The statement with the label of one model's vectors in the place of ``Model``, once a file's literal."""
+        """The statement with the label of an index of vectors in the place of ``Model``, once a file's literal."""
         before, slot, after = self.text.partition(":Model)")
         if not slot or not _LABEL.fullmatch(label):
             raise InternalError(f"{self.name} cannot be had for {label!r}")

@@ -106,6 +106,8 @@ async def _mend(store: Store, audit: Audit, progress: Progress) -> None:
             progress("mending", mended, None)
     await schema.restore(store.driver, store.database)
     await store.project_write("repair_representations", project=project)
+    for row in await store.read("representations_indexes", project=project):
+        await schema.install_vectors(store.driver, store.database, row["indexed_by"], row["dimensions"])
     await store.hold(project, mending.head)
 
 

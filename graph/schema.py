@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, LiteralString
@@ -139,7 +139,7 @@ class Knowledge(AsyncStructuredNode):
 
 
 class Representation(AsyncStructuredNode):
-    """A node's text as a vector of one model, whose own label, in the place of ``Model``, it carries."""
+    """A node's text as a vector of one model; its label for ``Model`` is that of the index, where there is one."""
 
     __optional_labels__: ClassVar = ["Model"]
 
@@ -154,11 +154,13 @@ class Representation(AsyncStructuredNode):
 
 
 class Filling(AsyncStructuredNode):
-    """Up to which position of a project's journal a model has vectors of all nodes."""
+    """Up to which position of a project's journal a model has vectors of all nodes, and the index that finds them."""
 
     project: Any = StringProperty(required=True)
     model: Any = StringProperty(required=True)
+    model_name: Any = StringProperty()
     seq: Any = IntegerProperty()
+    index: Any = StringProperty()
 
 
 class Event(AsyncStructuredNode):
@@ -205,6 +207,7 @@ WHERE entityType = 'NODE' AND state = 'ONLINE'
     OR type = 'FULLTEXT' AND name = $words AND options.indexConfig['fulltext.analyzer'] = $analyzer)
 RETURN type, labelsOrTypes AS labels, properties
 """
+_VECTOR_INDEXES: LiteralString = "SHOW VECTOR INDEXES YIELD name, state WHERE state = 'ONLINE' RETURN name"
 _SHOW: tuple[LiteralString, ...] = (_CONSTRAINTS, _INDEXES)
 _DROPS: tuple[LiteralString, ...] = ("DROP CONSTRAINT $name IF EXISTS", "DROP INDEX $name IF EXISTS")
 _LOG = logging.getLogger("whence.schema")
@@ -245,25 +248,44 @@ async def install(driver: AsyncDriver, database: str) -> None:
         )
 
 
-async def install_vectors(driver: AsyncDriver, database: str, model: str, dimensions: int) -> None:
-    """Create the vector index of a model where it is missing, and return once it can be asked.
+async def install_vectors(driver: AsyncDriver, database: str, index: str, dimensions: int) -> None:
+    """Create a vector index where it is missing, and return once it can be asked.
 
     Args:
         driver: To the server.
         database: Where.
-        model: The label of the model's vectors, which names the index too.
-        dimensions: Of its vectors.
+        index: The label of the vectors, which names the index too.
+        dimensions: Of the vectors.
 
     Raises:
         UnavailableError: the database cannot be had, or refuses the index.
     """
-    statement = queries.load("representation_index").labelled(model)
+    statement = queries.load("representation_index").labelled(index)
     try:
-        await driver.execute_query(statement.text, {"index": model, "dimensions": dimensions}, database_=database)
-        await driver.execute_query("CALL db.awaitIndex($name, 300)", {"name": model}, database_=database)
+        await driver.execute_query(statement.text, {"index": index, "dimensions": dimensions}, database_=database)
+        await driver.execute_query("CALL db.awaitIndex($name, 300)", {"name": index}, database_=database)
     except (Neo4jError, DriverError) as error:
-        _LOG.warning("the vector index %s cannot be had: %s", model, error)
+        _LOG.warning("the vector index %s cannot be had: %s", index, error)
         raise UnavailableError("the index of the vectors cannot be had", allowed="the same request later") from error
+
+
+async def drop_vectors(driver: AsyncDriver, database: str, index: str) -> None:
+    """Drop a vector index; the vectors stay.
+
+    Raises:
+        UnavailableError: the database cannot be had.
+    """
+    try:
+        await driver.execute_query("DROP INDEX $name IF EXISTS", {"name": index}, database_=database)
+    except (Neo4jError, DriverError) as error:
+        _LOG.warning("the vector index %s cannot be dropped: %s", index, error)
+        raise UnavailableError("the index of the vectors cannot be had", allowed="the same request later") from error
+
+
+async def absent_vectors(driver: AsyncDriver, database: str, indexes: Collection[str]) -> list[str]:
+    """Those of some vector indexes that the database has not, or cannot be asked, sorted."""
+    records, _, _ = await driver.execute_query(_VECTOR_INDEXES, database_=database)
+    return sorted(set(indexes) - {str(row["name"]) for row in records})
 
 
 async def restore(driver: AsyncDriver, database: str) -> None:

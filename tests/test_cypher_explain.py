@@ -84,7 +84,7 @@ CROWD: tuple[LiteralString, ...] = (
       model_name: 'm', model_sha256: 'a', text_sha256: 'b', vector: [1.0, 0.0]})
     """,
     "CREATE (:Aging {project: 'p', since: datetime('2026-11-01T00:00:00Z'), seconds: 60})",
-    "CREATE (:Filling {project: 'p', model: 'Model', seq: 20})",
+    "CREATE (:Filling {project: 'p', model: 'Model', model_name: 'm', seq: 20, index: 'Model'})",
     "MATCH (p:Project {name: 'p'}) SET p.rebuilding = false",
 )
 SETTLED: tuple[LiteralString, ...] = (
@@ -105,7 +105,6 @@ GIVEN: Row = {
     "before": "2026-11-01T00:00:00Z",
     "edges_max": 50,
     "evidence": True,
-    "exact_max": 5000,
     "filters": {
         "states": ["proposed", "confirmed"],
         "kinds": ["claim", "observation"],
@@ -139,6 +138,7 @@ GIVEN: Row = {
     "rows": [{}, {}],
     "lasts": 60,
     "least": 0.9,
+    "scanned_max": 10000,
     "seq": 20,
     "seqs": [1, 2, 3],
     "shared_max": 20,
@@ -162,12 +162,12 @@ GIVEN: Row = {
         "event_ids": ["event-1", "event-2"],
     },
     "words": words.query(["says"], "p"),
-    "wider": 10000,
 }
 
-# Reads the heads of projects, of which there are few; and what has no project or no key, which is in no index.
+# Reads the heads or fillings of projects, of which there are few; and what has no project or no key, so no index does.
 UNINDEXED = frozenset(
     {"project_list", "projects_rebuilding", "audit_census", "repair_nameless_drop", "representations_due"}
+    | {"representations_fillings"}
 )
 # Where the answer or the work is a whole project's, as the bounds say, or where any of a project's will do.
 WHOLE = frozenset(

@@ -27,7 +27,7 @@ PATTERN_MAP = re.compile(r"\(\w*:\w+ \{([^}]*)\}\)")
 MAPS = frozenset({"wanted", "filters", "row", "event", "edge"})  # variables that hold no node and no relationship
 WITH_DYNAMIC_NAMES = frozenset(
     {"nodes_create", "nodes_put", "edges_create", "repair_nodes", "repair_evidence", "repair_project"}
-    | {"representations_put"}
+    | {"representations_put", "representations_apart"}
 )
 KEYWORDS = frozenset(
     re.findall(

@@ -17,12 +17,13 @@ from graph.store import Store
 
 MODEL = "Model_scenario_1"
 OTHER = "Model_scenario_2"
-MODELS = {MODEL: 2, OTHER: 3}
+OWN = "Model_scenario_1_p"  # the index of one project
+MODELS = {MODEL: 2, OWN: 2, OTHER: 3}
 
 
 @pytest.fixture(scope="module")
 def database(open_store: Store, loop: asyncio.Runner) -> Iterator[Database]:
-    """The server, with the vector indexes of two models of other dimensions."""
+    """The server, with the vector indexes of two models of other dimensions, and one of a project."""
     for model, dimensions in MODELS.items():
         loop.run(schema.install_vectors(open_store.driver, open_store.database, model, dimensions))
     yield Database(open_store, loop)
@@ -113,7 +114,7 @@ def test_vectors_are_written_with_the_position_and_a_repeat_changes_nothing(
         given=given,
         when=("representations_put", PUT | {"rows": [ROW, ROW | {"key": "gone"}]}),
         rows=[{"written": 1}],
-        effects={"+nodes": 2, "+relationships": 1, "+labels": 3, "+properties": 11},
+        effects={"+nodes": 2, "+relationships": 1, "+labels": 3, "+properties": 12},
     ).again(effects={}, rows=[{"written": 1}])
     found = database.query(
         "MATCH (n:Knowledge)-->(r:Representation) RETURN n.project AS p, labels(r) AS l, r {.*} AS r"
@@ -132,7 +133,7 @@ def test_another_text_changes_the_vector_and_another_model_adds_one(scenario: St
         given="CREATE (:Knowledge {key: 'a'})",
         when=("representations_put", PUT),
         rows=[{"written": 1}],
-        effects={"+nodes": 2, "+relationships": 1, "+labels": 3, "+properties": 11},
+        effects={"+nodes": 2, "+relationships": 1, "+labels": 3, "+properties": 12},
     ).then(
         ("representations_put", PUT | {"rows": [ROW | {"text_sha256": "of B", "vector": [1.0, 0.0]}]}),
         rows=[{"written": 1}],
@@ -140,12 +141,12 @@ def test_another_text_changes_the_vector_and_another_model_adds_one(scenario: St
     ).then(
         ("representations_put", PUT | {"model": OTHER, "rows": [ROW | {"vector": [1.0, 0.0, 0.0]}]}),
         rows=[{"written": 1}],
-        effects={"+nodes": 2, "+relationships": 1, "+labels": 3, "+properties": 11},
+        effects={"+nodes": 2, "+relationships": 1, "+labels": 3, "+properties": 12},
     )
 
 
 def test_a_position_moves_only_from_where_the_page_began(scenario: Stage) -> None:
-    given: LiteralString = "CREATE (:Filling {project: 'p', model: 'Model_scenario_1', seq: 3})"
+    given: LiteralString = "CREATE (:Filling {project: 'p', model: 'Model_scenario_1', model_name: 'one', seq: 3})"
     for after, effects in ((3, {"+properties": 1, "-properties": 1}), (0, {}), (4, {})):
         scenario(
             given=given,
@@ -171,10 +172,18 @@ def keys(*names: str) -> list[Row]:
     return [{"key": name, "generation": 1} for name in names]
 
 
+INDEXED: LiteralString = """
+MATCH (r:Representation {project: 'p'})
+SET r:Model_scenario_1_p
+REMOVE r:Model_scenario_1
+MERGE (:Filling {project: 'p', model: 'Model_scenario_1', seq: 5, index: 'Model_scenario_1_p'})
+"""
+
+
 def near(vector: list[float], *terms: str, **rest: object) -> tuple[str, Row]:
     """The nearest three, and what holds the words."""
     lexical = {"words": words.query(terms, "p") if terms else "", "seq": 99, "first": 10}
-    meant = {"model": MODEL, "vector": vector, "exact_max": 100, "asked": 5, "wider": 100, "limit": 3}
+    meant = {"model": MODEL, "vector": vector, "scanned_max": 100, "asked": 5, "limit": 3}
     return ("search_candidates", lexical | meant | rest)
 
 
@@ -186,50 +195,63 @@ def found(database: Database, when: tuple[str, Row]) -> list[tuple[str | None, b
 
 
 @pytest.mark.parametrize(
-    ("params", "nearest"),
+    ("indexed", "params", "keys"),
     [
-        ({}, "p1 p2 p3"),
-        ({"limit": 9}, "p1 p2 p3 p4 p5"),
-        ({"exact_max": 5}, "p1 p2 p3"),
-        ({"exact_max": 4}, "p1 p2 p3"),  # by the index, which is asked for more since q crowds p out
-        ({"exact_max": 4, "asked": 15}, "p1 p2 p3"),
-        ({"exact_max": 4, "wider": 12}, "p1 p2"),
-        ({"exact_max": 4, "wider": 6}, ""),
+        (False, {}, "p1 p2 p3"),
+        (False, {"limit": 9}, "p1 p2 p3 p4 p5"),
+        (False, {"scanned_max": 2}, "p1 p2"),
+        (True, {}, "p1 p2 p3"),
+        (True, {"limit": 9}, "p1 p2 p3 p4 p5"),
+        (True, {"scanned_max": 0}, "p1 p2 p3"),
+        (True, {"asked": 2}, "p1 p2"),
     ],
 )
-def test_the_nearest_of_a_project_are_found_and_no_other_projects(
-    params: Row, nearest: str, scenario: Stage, database: Database
+def test_the_nearest_of_a_project_are_found_however_near_another_projects_lie(
+    params: Row, keys: str, scenario: Stage, database: Database, *, indexed: bool
 ) -> None:
     scenario.given(AROUND)
-    assert [key for key, _, _ in found(database, near([1.0, 0.0], **params))] == nearest.split()
+    if indexed:
+        database.query(INDEXED)
+    assert [key for key, _, _ in found(database, near([1.0, 0.0], **params))] == keys.split()
 
 
 @pytest.mark.parametrize(
-    ("least", "asked", "near", "crowded"),
+    ("indexed", "least", "asked", "near", "crowded"),
     [
-        (0.9, 100, ("p1 p2", "p4 p5 p3 p2"), (False, False)),
-        (0.99, 5, ("", "p4"), (True, False)),
-        (0.99, 100, ("", "p4"), (False, False)),
+        (False, 0.9, 100, ("p1 p2", "p4 p5 p3 p2"), (False, False)),
+        (False, 0.99, 5, ("", "p4"), (True, False)),
+        (False, 0.99, 100, ("", "p4"), (False, False)),
+        (True, 0.9, 5, ("p1 p2", "p4 p5 p3 p2"), (False, False)),
+        (True, 0.99, 5, ("", "p4"), (False, False)),
     ],
 )
 def test_what_lies_very_near_to_each_of_several_is_told_and_where_others_crowd_it_out(
-    least: float, asked: int, near: tuple[str, str], crowded: tuple[bool, bool], scenario: Stage
+    least: float,
+    asked: int,
+    near: tuple[str, str],
+    crowded: tuple[bool, bool],
+    scenario: Stage,
+    database: Database,
+    *,
+    indexed: bool,
 ) -> None:
     vectors = [[1.0, 0.0], [math.cos(0.85), math.sin(0.85)]]
     given = {"model": MODEL, "vectors": vectors, "least": least, "asked": asked}
-    scenario(
-        given=AROUND,
-        when=("representations_alike", given),
-        rows=[
-            {"at": at, "near": keys(*found.split()), "crowded": full}
-            for at, (found, full) in enumerate(zip(near, crowded, strict=True))
-        ],
-    )
+    scenario.given(AROUND)
+    if indexed:
+        database.query(INDEXED)
+    rows = [
+        {"at": at, "near": keys(*found.split()), "crowded": full}
+        for at, (found, full) in enumerate(zip(near, crowded, strict=True))
+    ]
+    scenario.play(("representations_alike", given), rows, {})
 
 
 def test_a_scan_and_the_index_tell_the_same_cosines(scenario: Stage, database: Database) -> None:
     scenario.given(AROUND)
-    told = [found(database, near([0.8, 0.6], limit=5, exact_max=exact)) for exact in (100, 1)]
+    told = [found(database, near([0.8, 0.6], limit=5))]
+    database.query(INDEXED)
+    told.append(found(database, near([0.8, 0.6], limit=5)))
     assert told[0] == told[1]
     angles = [0.2 * at - math.atan2(0.6, 0.8) for at in (3, 4, 2, 5, 1)]
     assert [cosine for _, _, cosine in told[0]] == pytest.approx([math.cos(angle) for angle in angles], abs=1e-5)
@@ -306,17 +328,111 @@ def test_a_vector_that_no_node_has_is_no_answer(scenario: Stage, database: Datab
     assert found(database, near([1.0, 0.0])) == []
 
 
-def test_an_index_is_not_asked_where_a_project_is_small(scenario: Stage, database: Database) -> None:
-    scenario.given("")
-    assert found(database, near([1.0, 0.0], model="Model_without_index")) == []
+def test_an_index_that_is_lost_is_an_error_and_not_an_answer_without_what_it_held(
+    scenario: Stage, database: Database
+) -> None:
+    scenario.given("CREATE (:Filling {project: 'p', model: 'Model_scenario_1', seq: 5, index: 'Model_lost'})")
+    with pytest.raises(ClientError):
+        found(database, near([1.0, 0.0]))
+
+
+STORED: LiteralString = """
+UNWIND range(1, 5) AS i
+CREATE (:Representation:Model_scenario_1
+  {project: 'p', model: 'Model_scenario_1', key: 'p' + i, generation: 1, vector: [1.0, 0.0]}),
+  (:Representation {project: 'q', model: 'Model_scenario_1', key: 'p' + i, generation: 1, vector: [1.0, 0.0]}),
+  (:Representation {project: 'p', model: 'Model_scenario_2', key: 'p' + i, generation: 1, vector: [1.0, 0.0, 0.0]})
+"""
+FILLED: LiteralString = (
+    STORED
+    + """
+WITH count(*) AS five
+CREATE (:Filling {project: 'p', model: 'Model_scenario_1', model_name: 'one', seq: 5}),
+  (:Filling {project: 'p', model: 'Model_scenario_2', seq: 4, index: 'Model_scenario_2'}),
+  (:Filling {project: 'q', model: 'Model_scenario_1', model_name: 'one', seq: 3})
+"""
+)
+
+
+def test_vectors_are_counted_up_to_a_bound_where_they_have_no_index(scenario: Stage) -> None:
+    for model, most, index, stored in (
+        (MODEL, 9, None, 5),
+        (MODEL, 3, None, 3),
+        (OTHER, 9, OTHER, 0),
+        ("M", 9, None, 0),
+    ):
+        scenario(
+            given=FILLED,
+            when=("representations_stored", {"model": model, "most": most}),
+            rows=[{"indexed_by": index, "stored": stored}],
+        )
+
+
+def test_vectors_are_given_an_index_some_at_a_time_and_it_is_asked_once_all_have_it(scenario: Stage) -> None:
+    given = {"model": MODEL, "index": OWN, "first": 2}
+    two = scenario(
+        given=FILLED,
+        when=("representations_apart", given),
+        rows=[{"labelled": 2}],
+        effects={"+labels": 2, "-labels": 2},
+    )
+    four = two.again(rows=[{"labelled": 2}], effects={"+labels": 2, "-labels": 2})
+    all_of_them = four.again(rows=[{"labelled": 1}], effects={"+labels": 1, "-labels": 1, "+properties": 1})
+    all_of_them.again(rows=[{"labelled": 0}], effects={})
+    scenario(
+        given="", when=("representations_apart", given), rows=[{"labelled": 0}],
+        effects={"+nodes": 1, "+labels": 1, "+properties": 4},
+    )  # fmt: skip
+
+
+def test_a_vector_that_is_written_has_the_label_of_its_projects_index(scenario: Stage, database: Database) -> None:
     scenario.given(
         """
-        CREATE (:Representation
-          {project: 'p', model: 'Model_without_index', key: 'a', generation: 1, vector: [1.0, 0.0]})
+        CREATE (:Knowledge {key: 'a'}),
+          (:Filling {project: 'p', model: 'Model_scenario_1', model_name: 'one', seq: 0, index: 'Model_scenario_1_p'})
         """
     )
-    with pytest.raises(ClientError):
-        found(database, near([1.0, 0.0], model="Model_without_index", exact_max=0))
+    scenario.play(
+        ("representations_put", PUT),
+        [{"written": 1}],
+        {"+nodes": 1, "+relationships": 1, "+labels": 2, "+properties": 9, "-properties": 1},
+    )
+    assert [key for key, _, _ in found(database, near([1.0, 0.0]))] == ["a"]
+
+
+def test_the_indexes_of_a_project_are_told_with_their_dimensions(scenario: Stage) -> None:
+    both = [{"indexed_by": MODEL, "dimensions": 2}, {"indexed_by": OTHER, "dimensions": 3}]
+    scenario(given=FILLED, when=("representations_indexes", {}), rows=both)
+    scenario(given=FILLED, when=("representations_indexes", {"project": "q"}), rows=both[:1])
+    scenario(given="CREATE (:Filling {project: 'p', model: 'M'})", when=("representations_indexes", {}), rows=[])
+
+
+def test_what_is_filled_comes_in_pages_by_project_and_model(scenario: Stage) -> None:
+    first = {"project": "p", "model": MODEL, "name": "one", "seq": 5, "indexed_by": None}
+    second = {"project": "p", "model": OTHER, "name": OTHER, "seq": 4, "indexed_by": OTHER}
+    third = {"project": "q", "model": MODEL, "name": "one", "seq": 3, "indexed_by": None}
+    for project, model, first_rows, rows in (
+        ("", "", 9, [first, second, third]),
+        ("", "", 2, [first, second]),
+        ("p", MODEL, 9, [second, third]),
+        ("p", OTHER, 9, [third]),
+        ("q", MODEL, 9, []),
+    ):
+        asked = {"project": project, "model": model, "first": first_rows}
+        scenario(given=FILLED, when=("representations_fillings", asked), rows=rows)
+
+
+def test_vectors_leave_their_index_and_are_deleted_some_at_a_time(scenario: Stage) -> None:
+    left = scenario(
+        given=FILLED, when=("representations_leave", {"model": OTHER}), rows=[{"stored": 5}],
+        effects={"+properties": 1, "-properties": 2},
+    )  # fmt: skip
+    dropping = ("representations_drop", {"model": OTHER, "first": 3})
+    gone = {"-nodes": 3, "-labels": 3, "-properties": 15}
+    three = left.then(dropping, rows=[{"dropped": 3}], effects=gone)
+    last = {"-nodes": 3, "-labels": 3, "-properties": 2 * 5 + 3}  # with the filling
+    all_of_them = three.then(dropping, rows=[{"dropped": 2}], effects=last)
+    all_of_them.then(dropping, rows=[{"dropped": 0}])
 
 
 def test_what_belongs_to_no_node_goes_and_all_is_looked_at_again(scenario: Stage) -> None:
@@ -332,5 +448,5 @@ def test_what_belongs_to_no_node_goes_and_all_is_looked_at_again(scenario: Stage
         """,
         when=("repair_representations", {}),
         rows=[{"dropped": 1}],
-        effects={"-nodes": 3, "-labels": 3, "-properties": 10},
+        effects={"-nodes": 1, "-labels": 1, "+properties": 2, "-properties": 6},
     ).again(effects={}, rows=[{"dropped": 0}])

@@ -13,11 +13,13 @@ from typing import Any
 import psutil
 import pytest
 from conftest import cache
+from hashed import HashEmbedder
 from ledger import HUMAN
 from served import WHENCE, served
 
 from graph.commands import read_command
 from graph.embedded import Connection
+from graph.embedding.filler import Filler
 from graph.embedding.packaged import packaged_files
 from graph.embedding.profile import E5_SMALL
 from graph.errors import KnowledgeError, UnavailableError
@@ -90,3 +92,20 @@ def test_a_command_embeds_what_lacks_a_vector_and_leaves_the_rest(
     assert (ran.returncode, ran.stdout) == (0, "0 nodes embedded in p\n1 nodes embedded in q\n"), ran.stderr
     refused = run(neo4j, home, "embed", "--project", "none", "--json")
     assert (refused.returncode, json.loads(refused.stderr)["error"]["code"]) == (1, "NOT_FOUND")
+
+
+def test_a_models_vectors_are_dropped_once_it_is_no_more_in_use(
+    neo4j: Connection, store: Store, service: Service, loop: asyncio.Runner, home: Path
+) -> None:
+    line: dict[str, Any] = {"transition": "proposed", "payload": {"proposition": "a claim"}}
+    loop.run(service.run(read_command(line, actor=HUMAN, project="p")))
+    other = HashEmbedder("another")
+    loop.run(Filler(store, other).fill("p"))
+    assert run(neo4j, home, "embed").returncode == 0
+    refused = run(neo4j, home, "embed", "--drop", E5_SMALL.name, "--json")
+    assert (refused.returncode, json.loads(refused.stderr)["error"]["field"]) == (2, "--drop")
+    assert run(neo4j, home, "embed", "--drop", "another", "--project", "p").returncode == 2
+    ran = run(neo4j, home, "embed", "--drop", "another", "--json")
+    assert (ran.returncode, json.loads(ran.stdout)) == (0, {"model": "another", "dropped": {"p": 1}}), ran.stderr
+    assert [row["model"] for row in vectors(store, loop)] == [E5_SMALL.model]
+    assert run(neo4j, home, "embed", "--drop", "another").returncode == 1

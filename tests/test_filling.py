@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any, LiteralString
 
@@ -14,9 +14,12 @@ from ledger import HUMAN
 
 from graph.commands import read_command
 from graph.embedding import filler as filling
+from graph.embedding import removal
+from graph.embedding import representations as representing
 from graph.embedding.filler import Filler
 from graph.embedding.representations import Representations
-from graph.errors import KnowledgeError, NotFoundError, UnavailableError
+from graph.errors import KnowledgeError, NotFoundError, UnavailableError, ValidationError
+from graph.schema import drop_vectors
 from graph.service import Service
 from graph.store import Store
 
@@ -47,9 +50,11 @@ async def represented(store: Store, model: str | None = None) -> dict[str, int]:
     return found
 
 
-async def nearest(store: Store, embedder: HashEmbedder, text: str, limit: int) -> list[tuple[str, float]]:
-    """The nodes of p that lie nearest to a text, as (key, cosine), nearest first."""
-    found = await Representations(store, embedder.profile).nearest("p", embedder.vector(text), limit)
+async def nearest(
+    store: Store, embedder: HashEmbedder, text: str, limit: int, project: str = "p"
+) -> list[tuple[str, float]]:
+    """The nodes of a project that lie nearest to a text, as (key, cosine), nearest first."""
+    found = await Representations(store, embedder.profile).nearest(project, embedder.vector(text), limit)
     return [(near.key, near.cosine) for near in found]
 
 
@@ -378,6 +383,187 @@ def test_no_other_projects_text_is_near(store: Store, loop: asyncio.Runner) -> N
             await taken(service, proposed(f"in-{project}", "the very same text"), project=project)
             await Filler(store, embedder).fill(project)
         assert [key for key, _ in await nearest(store, embedder, "the very same text", 9)] == ["in-p"]
+
+    loop.run(play())
+
+
+async def indexes(store: Store, *, shared: bool = False) -> list[str]:
+    """The indexes that projects have of their own, and if need be that of all others."""
+    rows = await asked(store, "SHOW VECTOR INDEXES YIELD name WHERE name STARTS WITH 'Model_crowd' RETURN name")
+    return sorted(row["name"] for row in rows if shared or row["name"].count("_") > 2)
+
+
+@pytest.fixture
+def crowded(store: Store, loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> Iterator[HashEmbedder]:
+    """An embedder whose projects have an index of their own from 21 vectors on; its indexes are dropped at the end."""
+    monkeypatch.setattr(representing, "EXACT_MAX", 20)
+    monkeypatch.setattr(representing, "LABELLED", 7)
+    yield HashEmbedder("crowd")
+
+    async def drop() -> None:
+        for name in await indexes(store, shared=True):
+            await drop_vectors(store.driver, store.database, name)
+
+    loop.run(drop())
+
+
+async def crowd(store: Store, project: str, count: int, text: str) -> None:
+    await taken(Service(store), *(proposed(f"{project}{at}", f"{text} {at}") for at in range(count)), project=project)
+
+
+def test_a_small_project_beside_a_crowd_finds_its_own_and_so_does_a_large_one(
+    store: Store, loop: asyncio.Runner, crowded: HashEmbedder
+) -> None:
+    async def play() -> None:
+        await crowd(store, "crowd", 300, "the northern depot")
+        await crowd(store, "large", 30, "a southern depot")
+        await crowd(store, "p", 5, "some harbour")
+        filler = Filler(store, crowded)
+        await filler.fill_due()
+        assert len(await indexes(store)) == 2, "of the two large ones"
+        near = await nearest(store, crowded, "the northern depot 7", 9)
+        assert sorted(key for key, _ in near) == [f"p{at}" for at in range(5)]
+        found = await nearest(store, crowded, "the northern depot 7", 9, project="large")
+        assert len(found) == 9
+        assert all(key.startswith("large") for key, _ in found)
+        assert (await nearest(store, crowded, "the northern depot 7", 1, project="crowd"))[0][0] == "crowd7"
+
+    loop.run(play())
+
+
+def test_a_project_that_grows_is_found_whole_before_and_after_it_has_an_index(
+    store: Store, loop: asyncio.Runner, crowded: HashEmbedder
+) -> None:
+    async def play() -> None:
+        filler = Filler(store, crowded)
+        for count in (19, 1, 1, 30):
+            at = sum((await represented(store)).values())
+            await taken(Service(store), *(proposed(f"k{at + n}", f"claim {at + n}") for n in range(count)))
+            await filler.fill_due()
+            for key in ("k0", f"k{at + count - 1}"):
+                assert (await nearest(store, crowded, f"claim {key[1:]}", 1))[0][0] == key
+            assert len(await indexes(store)) == (at + count > 20)
+        assert (await Service(store).verify("p"))["ok"]
+
+    loop.run(play())
+
+
+def test_an_index_that_is_lost_is_named_and_made_again_by_a_rebuild_or_the_next_start(
+    store: Store, loop: asyncio.Runner, crowded: HashEmbedder
+) -> None:
+    async def play() -> None:
+        service = Service(store)
+        await crowd(store, "p", 30, "claim")
+        await Filler(store, crowded).fill_due()
+        await crowd(store, "q", 3, "claim")
+        await Filler(store, crowded).fill_due()
+        shared, own = await indexes(store, shared=True)
+        for name, project in ((own, "p"), (shared, "q")):
+            await drop_vectors(store.driver, store.database, name)
+            told = await service.verify(project)
+            assert (told["ok"], told["differences"]) == (
+                False,
+                [f"{name} is missing, the index of the project's vectors"],
+            )
+            await service.rebuild(project)
+            assert (await service.verify(project))["ok"]
+        for mend in (lambda: service.rebuild("p"), lambda: Filler(store, crowded).fill_due()):
+            name = own
+            await drop_vectors(store.driver, store.database, name)
+            told = await service.verify("p")
+            assert (told["ok"], told["differences"]) == (
+                False,
+                [f"{name} is missing, the index of the project's vectors"],
+            )
+            await mend()
+            assert (await service.verify("p"))["ok"]
+            assert (await nearest(store, crowded, "claim 7", 1))[0][0] == "p7"
+
+    loop.run(play())
+
+
+def test_a_project_that_grew_too_large_for_the_index_of_all_is_given_its_own_at_the_next_start(
+    store: Store, loop: asyncio.Runner, crowded: HashEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play() -> None:
+        await crowd(store, "p", 30, "claim")
+        monkeypatch.setattr(representing, "EXACT_MAX", 10_000)
+        await Filler(store, crowded).fill_due()
+        assert await indexes(store) == []
+        monkeypatch.setattr(representing, "EXACT_MAX", 20)
+        await Filler(store, crowded).fill_due()
+        assert len(await indexes(store)) == 1
+        assert (await nearest(store, crowded, "claim 7", 1))[0][0] == "p7"
+
+    loop.run(play())
+
+
+def test_a_models_vectors_are_dropped_with_its_indexes_and_no_others(
+    store: Store, loop: asyncio.Runner, crowded: HashEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removal, "TOGETHER", 8)
+
+    async def play() -> None:
+        told = list[tuple[str, int, int]]()
+        await crowd(store, "p", 30, "claim")
+        await crowd(store, "q", 3, "claim")
+        other = HashEmbedder("other")
+        for embedder in (crowded, other):
+            await Filler(store, embedder).fill_due()
+        with pytest.raises(NotFoundError) as unknown:
+            await removal.stored(store, "none")
+        assert unknown.value.allowed == "crowd, other"
+        found = await removal.stored(store, "crowd")
+        assert found == await removal.stored(store, crowded.profile.model)
+        assert found.projects == ("p", "q")
+        assert await removal.drop(store, found, lambda *each: told.append(each)) == {"p": 30, "q": 3}
+        assert told == [("p", 8, 30), ("p", 16, 30), ("p", 24, 30), ("p", 30, 30), ("q", 3, 3)]
+        assert await indexes(store, shared=True) == []
+        assert await represented(store) == {"p": 30, "q": 3}, "the other model's"
+        assert (await nearest(store, other, "claim 7", 1))[0][0] == "p7"
+        assert (await Service(store).verify("p"))["ok"]
+
+    loop.run(play())
+
+
+@pytest.mark.parametrize("after", [1, 3])
+def test_a_drop_that_was_cut_short_is_finished_by_the_next(
+    after: int, store: Store, loop: asyncio.Runner, crowded: HashEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removal, "TOGETHER", 8)
+
+    async def play() -> None:
+        await crowd(store, "p", 30, "claim")
+        await Filler(store, crowded).fill_due()
+        steps = 0
+
+        def cut(*_each: object) -> None:
+            nonlocal steps
+            steps += 1
+            if steps == after:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            await removal.drop(store, await removal.stored(store, "crowd"), cut)
+        assert await represented(store) == {"p": 30 - 8 * after}
+        assert len(await nearest(store, crowded, "claim 7", 30)) == 30 - 8 * after
+        assert await removal.drop(store, await removal.stored(store, "crowd"), lambda *_: None) == {"p": 30 - 8 * after}
+        with pytest.raises(NotFoundError):
+            await removal.stored(store, "crowd")
+
+    loop.run(play())
+
+
+def test_models_of_one_name_are_told_apart(store: Store, loop: asyncio.Runner) -> None:
+    async def play() -> None:
+        await crowd(store, "p", 1, "claim")
+        for dimensions in (16, 24):
+            await Filler(store, HashEmbedder("twin", dimensions)).fill_due()
+        with pytest.raises(ValidationError) as refused:
+            await removal.stored(store, "twin")
+        models = str(refused.value.allowed).split(", ")
+        assert [(await removal.stored(store, model)).model for model in models] == models
+        assert len(models) == 2
 
     loop.run(play())
 

@@ -10,5 +10,6 @@
 - ``endpoint``   an embedder that asks an OpenAI-compatible service
 - ``choice``     from a setting to an embedder
 - ``representations``  vectors in the database: written, counted, searched
+- ``removal``    takes a model's vectors out of it again
 - ``filler``     has every node represented, in the background
 """

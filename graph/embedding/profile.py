@@ -65,9 +65,10 @@ class Profile:
 
     @property
     def model(self) -> str:
-        """What tells its vectors from those of all others; also a label and the name of a vector index.
+        """What tells its vectors from those of all others; it is also their label and the name of their index.
 
-        Two profiles have the same one only if they make the same vectors of the same texts.
+        The index of a large project's vectors has a name that begins with it. Two profiles have the same one only
+        if they make the same vectors of the same texts.
         """
         parts = (self.sha256, self.dimensions, self.pooling.value, self.query_prefix, self.passage_prefix)
         digest = hashlib.sha256(repr((*parts, self.tokens_max)).encode()).hexdigest()

@@ -1,9 +1,14 @@
-"""A model's vectors in the database: one for each node, found again by nearness and by what still lacks one."""
+"""A model's vectors in the database: one for each node, found again by nearness and by what still lacks one.
+
+An index of Neo4j knows no projects: of the nearest vectors that it gives, a small project may have none. So the vectors
+of a project are looked at one by one while they are few, and have an index of their own before they are many. The few
+are in an index of the model, which finds what lies so near that hardly anything could crowd it out.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +16,13 @@ from graph import schema
 from graph.embedding.embedder import Vector
 from graph.embedding.profile import Profile
 from graph.fold import ALWAYS
+from graph.rows import Row
 from graph.store import READ_SECONDS, Store
 
-EXACT_MAX = 5_000  # vectors of a project that are looked at one by one, which takes about 25 microseconds each
-ASKED = 100  # of the index at first: asked for ten, it misses one or two of the nearest ten
-WIDER = 10_000  # where other projects crowd it out
+EXACT_MAX = 5_000  # vectors of a project without an index; to look at one takes about 25 microseconds
+SCANNED_MAX = 2 * EXACT_MAX  # that are looked at, since two processes may each have added some
+ASKED = 100  # of the index at least: asked for ten, it misses one or two of the nearest ten
+LABELLED = 1_000  # vectors that are put into an index in one transaction
 LIMIT_MAX = 1_000
 PROJECTS_PAGE = 1_000
 _NOWHERE = -1  # a position that no project is filled up to
@@ -67,12 +74,44 @@ class Representations:
         self.model = profile.model
 
     async def install(self) -> None:
-        """Have the model's vector index; it changes nothing of other models.
+        """Have the indexes that the model's vectors should have, also where one was lost or was never made.
+
+        Raises:
+            UnavailableError: the database cannot be had, or refuses an index.
+        """
+        driver, database = self._store.driver, self._store.database
+        await schema.install_vectors(driver, database, self.model, self.profile.dimensions)
+        async for filling in fillings(self._store):
+            if filling["model"] != self.model:
+                continue
+            if filling["indexed_by"] is not None:
+                await schema.install_vectors(driver, database, filling["indexed_by"], self.profile.dimensions)
+            elif filling["seq"] > EXACT_MAX:
+                await self.make_room(filling["project"], 0)
+
+    async def make_room(self, project: str, more: int) -> None:
+        """Have a project's vectors found by an index of their own, where there are to be too many to look at each.
+
+        Args:
+            project: Which.
+            more: Vectors that are about to be written.
 
         Raises:
             UnavailableError: the database cannot be had, or refuses the index.
         """
-        await schema.install_vectors(self._store.driver, self._store.database, self.model, self.profile.dimensions)
+        row = (await self._store.read("representations_stored", project=project, model=self.model, most=EXACT_MAX + 1))[
+            0
+        ]
+        if row["indexed_by"] is not None or row["stored"] + more <= EXACT_MAX:
+            return
+        index = f"{self.model}_{sha256(project)[:16]}"
+        await schema.install_vectors(self._store.driver, self._store.database, index, self.profile.dimensions)
+        labelled = LABELLED
+        while labelled == LABELLED:
+            rows = await self._store.project_write(
+                "representations_apart", project=project, model=self.model, index=index, first=LABELLED
+            )
+            labelled = rows[0]["labelled"]
 
     async def due(self, after: str = "") -> list[Filled]:
         """Projects that may hold nodes without a vector, behind a name, in the order of names; a page of them."""
@@ -118,6 +157,7 @@ class Representations:
         Raises:
             UnavailableError: the database cannot be had, or has no room.
         """
+        await self.make_room(project, len(found))
         rows = await self._store.project_write(
             "representations_put",
             seconds=seconds,
@@ -213,11 +253,20 @@ class Representations:
         return {
             "model": self.model,
             "vector": vector,
-            "exact_max": EXACT_MAX,
+            "scanned_max": SCANNED_MAX,
             "asked": max(ASKED, limit),
-            "wider": WIDER,
             "limit": limit,
         }
+
+
+async def fillings(store: Store) -> AsyncIterator[Row]:
+    """Which projects have vectors of which models: project, model, name (of the model), seq, indexed_by (or None)."""
+    async for row in store.stream(
+        "representations_fillings",
+        lambda last: {"project": "", "model": ""} if last is None else {n: last[n] for n in ("project", "model")},
+        PROJECTS_PAGE,
+    ):
+        yield row
 
 
 def sha256(text: str) -> str:
