@@ -33,6 +33,7 @@ from graph.embedding.filler import Filler
 from graph.embedding.semantic import Semantic
 from graph.errors import UnavailableError, ValidationError
 from graph.exchange import Terms, import_journal
+from graph.ingestion.chat import chatting
 from graph.ingestion.choice import chosen
 from graph.rehearsal import rehearse
 from graph.service import Service
@@ -153,6 +154,7 @@ async def _serve(
     async with (
         Store.open(connection.uri, *login, connection.require_room) as store,
         embedders.opened(settings) as embedder,
+        chatting(settings.chat) as chat,
     ):
         if wanted.demo:
             await _demo(settings, store, screen)
@@ -167,7 +169,7 @@ async def _serve(
                 port=wanted.port,
                 semantic=None if filler is None else Semantic(filler.embedder, filler.representations),
                 asked=(lambda: None) if filler is None else filler.give_way,
-                stages=chosen(service, embedder, settings.stages),
+                stages=chosen(service, embedder, settings.stages, chat),
                 ready=lambda host, port: reached.set_result((host, port)),
             )
         )

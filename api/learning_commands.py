@@ -1,4 +1,4 @@
-"""The command that learns from files: ingest."""
+"""The commands that learn from files: ingest, backfill."""
 
 from __future__ import annotations
 
@@ -62,3 +62,47 @@ def ingest(
 
 def _address(file: str) -> str:
     return "stdin:" if file == "-" else Path(file).absolute().as_uri()
+
+
+@commands.command(epilog="Example: whence backfill sessions/ --project mine")
+def backfill(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Sessions as JSON, JSON lines, markdown or text, one a file.")
+    ],
+    *,
+    prompt: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What a model is told instead of the default, whole.")
+    ] = None,
+    project: Project = "default",
+    machine: Json = False,
+) -> int:
+    """Replay stored sessions: as concepts where WHENCE_CHAT names a model, else sentence by sentence.
+
+    A repeat changes nothing, and asks no model again about what it has read.
+    """
+    from api import report  # noqa: PLC0415
+    from api.course import learning  # noqa: PLC0415
+    from api.replayed import Replay, replaying  # noqa: PLC0415
+    from graph.ingestion import sessions  # noqa: PLC0415
+
+    screen, settings = Screen(machine=machine), configured()
+    found, told_instead = sessions.files(folder), None if prompt is None else _text(prompt)
+
+    async def work(service: Service) -> Replay:
+        async with replaying(service, settings, project, told_instead) as replay:
+            with learning(screen, len(found)) as told:
+                for path in found:
+                    await replay.file(path, folder)
+                    told(path.name)
+        return replay
+
+    answer = asked(screen, settings, work).plain()
+    screen.answer(answer, lambda: report.replayed(answer))
+    return 1 if answer["failed"] else 0
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValidationError(f"{path} cannot be read: {error}", field="--prompt", allowed="a text in UTF-8") from None

@@ -358,7 +358,7 @@ class Mutation(Ingesting):
         info.context.renew()
         with _as_the_caller_wrote("name"):
             command = recording.recording(saying, info.context.actor, event_fields(event))
-            taken = await recording.record(info.context.service, command)
+            taken = await recording.record(info.context.service, command, info.context.stages.consolidator)
         if taken.verdict is None:
             raise InternalError("a recorded concept has no verdict")
         return ConceptRecorded(taken=taken, verdict=taken.verdict, applied=taken.applied)

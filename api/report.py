@@ -154,6 +154,23 @@ def learned(answer: Row) -> Iterator[RenderableType]:
         yield Text(harmless(f"not read to its end: {file['file']}: {file['message']}"), "bold red")
 
 
+def replayed(answer: Row) -> Iterator[RenderableType]:
+    """What became of sessions that were replayed."""
+    table = _table()
+    for name in ("sessions", "known", "failed"):
+        table.add_row(name, f"{answer[name]:,}")
+    for group in ("verdicts", "dropped", "refused"):
+        for name, count in cast("dict[str, int]", answer[group]).items():
+            table.add_row(harmless(f"  {name}" if group == "verdicts" else f"  {group}: {name}"), f"{count:,}")
+    if answer["model"] is not None:
+        tokens = answer["tokens"]
+        told = f"{tokens['asked']:,} asked ({tokens['cached']:,} kept there), {tokens['answered']:,} answered"
+        table.add_row(harmless(f"tokens of {answer['model']}"), told)
+    yield table
+    for failure in answer["failures"][:REFUSALS_SHOWN_MAX]:
+        yield Text(harmless(f"not replayed: {failure['file']}: {failure['message']}"), "bold red")
+
+
 def plain_import(report: Report) -> Row:
     """What became of a file, for machines."""
     told = {name: getattr(report, name) for name in ("lines", "taken", "repeated", "refused", "newly_at_risk")}

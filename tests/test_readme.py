@@ -18,6 +18,7 @@ from graph import errors, knowledge
 from graph.concept_folder import FolderTerms, dangling, export_folder, import_folder
 from graph.context import BUDGET_MAX
 from graph.exchange import Terms, import_journal
+from graph.ingestion.pipeline import FACTS_MAX, TEXT_CHARS_MAX
 from graph.retrieval import WANTED_MAX
 from graph.service import DEPTH_MAX, FIRST_MAX, NODES_MAX, Service
 
@@ -80,6 +81,8 @@ def test_the_two_commands_stand_in_the_readme() -> None:
         WANTED_MAX,
         BUDGET_MAX,
         SEARCHES_MAX,
+        TEXT_CHARS_MAX,
+        FACTS_MAX,
     ],
 )
 def test_the_limits_that_it_names_are_the_ones_in_force(bound: int) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -147,6 +149,21 @@ class Chat:
                 base_url=self._choice.base, api_key=self._choice.key or "none", max_retries=ATTEMPTS - 1
             )
         return self._client
+
+
+@asynccontextmanager
+async def chatting(choice: ChatChoice) -> AsyncGenerator[Chat | None]:
+    """The model that is wanted, its connections closed at the end; None where none is.
+
+    Raises:
+        ValidationError: as for ``Chat``.
+    """
+    chat = Chat(choice) if choice.base else None
+    try:
+        yield chat
+    finally:
+        if chat is not None:
+            await chat.close()
 
 
 _REFUSED = frozenset((400, 401, 403, 404, 413, 422))  # asking again changes nothing

@@ -9,7 +9,9 @@ from typing import Any
 
 from graph.embedding.embedder import Embedder
 from graph.errors import ValidationError
+from graph.ingestion.chat import Chat
 from graph.ingestion.duplicates import KnownNodes
+from graph.ingestion.extractor import ModelConsolidator
 from graph.ingestion.gate import Plain, Weighted
 from graph.ingestion.mentions import Keys, Rules
 from graph.ingestion.sentences import Sentences
@@ -20,12 +22,18 @@ from graph.service import Service
 NAMES = tuple(stage.name for stage in fields(Stages))
 
 
-def chosen(service: Service, embedder: Embedder | None = None, instead: Mapping[str, str] | None = None) -> Stages:
+def chosen(
+    service: Service,
+    embedder: Embedder | None = None,
+    instead: Mapping[str, str] | None = None,
+    chat: Chat | None = None,
+) -> Stages:
     """The steps for a service.
 
     Args:
         service: Whose knowledge they look at.
         embedder: Tells by meaning what is known already; None for words alone.
+        chat: Tells whether two texts of one concept go together; without it they contradict each other.
         instead: By the name of a step, ``module:attribute`` of what makes another one; it is called with the service.
 
     Raises:
@@ -41,6 +49,7 @@ def chosen(service: Service, embedder: Embedder | None = None, instead: Mapping[
         gate=Weighted(),
         duplicates=KnownNodes(service, embedder),
         promotion=Plain(),
+        consolidator=None if chat is None else ModelConsolidator(chat),
     )
     made = {name: _made(name, where, service) for name, where in (instead or {}).items()}
     return replace(stages, **made)

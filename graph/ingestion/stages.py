@@ -12,6 +12,7 @@ from typing import Protocol
 
 from graph.embedding.embedder import Vector
 from graph.knowledge import NodeId, Relation
+from graph.recording import Consolidator
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +193,7 @@ class Promotion(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """The steps that one service uses."""
+    """The steps that one service uses; without a consolidator, differing texts of one concept contradict each other."""
 
     distiller: Distiller
     normalizer: Normalizer
@@ -203,3 +204,4 @@ class Stages:
     gate: Gate
     duplicates: Duplicates
     promotion: Promotion
+    consolidator: Consolidator | None

@@ -1,0 +1,149 @@
+"""Stored sessions replayed: a model's concepts through their door where there is a model, else sentences by ingestion.
+
+A session that was replayed is known by an event of its name and text; the same folder again changes nothing, and asks
+no model again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from graph.errors import KnowledgeError
+from graph.ingestion.chat import Cost
+from graph.ingestion.extractor import Extracted, Extractor
+from graph.ingestion.parts import parts
+from graph.ingestion.pipeline import Given, Ingestion
+from graph.ingestion.recalled import without_blocks
+from graph.ingestion.sessions import Session
+from graph.ingestion.stages import Stages
+from graph.knowledge import Actor
+from graph.recording import Saying, record, recording
+from graph.redaction import redact
+from graph.service import Service
+
+CONVERSATION_CHARS_MAX = 100_000  # that a model is given at a time
+_OUTAGES = frozenset(("UNAVAILABLE", "IN_DOUBT", "INTERNAL"))
+
+
+@dataclass(slots=True)
+class Replayed:
+    """What came of sessions.
+
+    Attributes:
+        sessions: How many there were.
+        known: How many of them had been replayed before.
+        verdicts: Concepts by what the door made of them; sentences as ``accepted`` and ``merged``.
+        dropped: What a model answered and was not taken, by the reason.
+        refused: What the door refused, or ingestion rejected, by the reason.
+        cost: Tokens that the model took.
+    """
+
+    sessions: int = 0
+    known: int = 0
+    verdicts: Counter[str] = field(default_factory=Counter[str])
+    dropped: Counter[str] = field(default_factory=Counter[str])
+    refused: Counter[str] = field(default_factory=Counter[str])
+    cost: Cost = field(default_factory=Cost)
+
+
+class Backfill:
+    """Replays sessions into a project.
+
+    Args:
+        service: Whose knowledge.
+        stages: The steps for sentences, where there is no model, and what tells whether two texts go together.
+        project: Where to.
+        actor: Who acts.
+        extractor: Asks a model for concepts; None where there is none.
+
+    Attributes:
+        replayed: What came of it so far.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        stages: Stages,
+        project: str,
+        actor: Actor,
+        extractor: Extractor | None = None,
+    ) -> None:
+        self._service = service
+        self._stages = stages
+        self._ingestion = Ingestion(service, stages)
+        self._project = project
+        self._actor = actor
+        self._extractor = extractor
+        self.replayed = Replayed()
+
+    async def session(self, session: Session) -> None:
+        """Replay one.
+
+        Raises:
+            UnavailableError: the database or the model cannot be had, or it answers what cannot be read; the session
+                is replayed from its beginning the next time.
+        """
+        text, _ = without_blocks(redact(session.text)[0])
+        if self._extractor is None:
+            await self._sentences(session.name, text)
+        else:
+            await self._concepts(session.name, text, self._extractor)
+        self.replayed.sessions += 1
+
+    async def _sentences(self, name: str, text: str) -> None:
+        replayed = self.replayed
+        for part in parts(text.splitlines(keepends=True)):
+            done = await self._ingestion.ingest(Given(self._project, part, f"session:{name}", self._actor))
+            replayed.verdicts["accepted"] += done.accepted
+            replayed.verdicts["merged"] += done.merged
+            for rejected in done.rejected:
+                replayed.refused[rejected.reason] += 1
+
+    async def _concepts(self, name: str, text: str, extractor: Extractor) -> None:
+        base = f"backfill-{_digest(name, text)}"
+        if await self._service.events_named(self._project, [f"{base}:end"]):
+            self.replayed.known += 1
+            return
+        found: list[Extracted] = []
+        for piece in _pieces(text):
+            extraction = await extractor.extract(piece)
+            found += extraction.concepts
+            self.replayed.dropped += extraction.dropped
+            self.replayed.cost += extraction.cost
+        for at, concept in enumerate(found, start=1):
+            # The last one's id says that the whole session was taken.
+            tail = "end" if at == len(found) else _digest(concept.name, concept.body)[:16]
+            await self._record(name, concept, f"{base}:{tail}")
+
+    async def _record(self, session: str, concept: Extracted, event_id: str) -> None:
+        saying = Saying(self._project, concept.name, concept.description, concept.type, concept.body, session)
+        try:
+            command = recording(saying, self._actor, {"event_id": event_id})
+            taken = await record(self._service, command, self._stages.consolidator)
+        except KnowledgeError as error:
+            if error.code in _OUTAGES:
+                raise
+            self.replayed.refused[f"{error.code}: {error.message}"] += 1
+        else:
+            self.replayed.verdicts["said before" if taken.verdict is None else taken.verdict.value] += 1
+
+
+def _pieces(text: str) -> Iterator[str]:
+    held, chars = list[str](), 0
+    for line in text.splitlines(keepends=True):
+        for at in range(0, len(line), CONVERSATION_CHARS_MAX):
+            piece = line[at : at + CONVERSATION_CHARS_MAX]
+            if held and chars + len(piece) > CONVERSATION_CHARS_MAX:
+                yield "".join(held)
+                held, chars = [], 0
+            held.append(piece)
+            chars += len(piece)
+    if "".join(held).strip():
+        yield "".join(held)
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
