@@ -81,6 +81,10 @@ class Query:
             raise InternalError(f"{self.name} cannot be had for {label!r}")
         return replace(self, text=cast(LiteralString, f"{before}:{label}){after}"))
 
+    def gathered(self) -> Query:
+        """The statement with all its rows in one record, as lists of its columns: the driver takes each record anew."""
+        return _gathered(self)
+
     def collecting(self, columns: LiteralString) -> Query:
         """The statement up to its last RETURN, and then one list of these columns in place of its rows."""
         kept, clause, _ = self.text.rpartition("\nRETURN ")  # those of subqueries are indented
@@ -92,6 +96,13 @@ class Query:
 @cache
 def _tightened(query: Query, depth: int) -> Query:
     return replace(query, text=cast(LiteralString, _DEPTH_CEILING.sub(f"*1..{depth:d}", query.text)))
+
+
+@cache
+def _gathered(query: Query) -> Query:
+    columns = ", ".join(f"`{name}`" for name in query.returns)
+    text = f"CALL () {{\n{query.text}\n}}\nRETURN collect([{columns}]) AS rows"
+    return replace(query, text=cast(LiteralString, text), returns=("rows",))
 
 
 @cache

@@ -148,9 +148,11 @@ class Store:
         """
         query = queries.load(name)
         query = query if depth is None else query.walking(depth)
+        text = query.gathered().text
 
         async def work(tx: AsyncManagedTransaction) -> list[Row]:
-            return await (await tx.run(query.text, params)).data()
+            record = await (await tx.run(text, params)).single(strict=True)
+            return [dict(zip(query.returns, row, strict=True)) for row in record[0]]
 
         return await self._transactions.read(work, seconds)
 

@@ -160,7 +160,12 @@ EVERY_MUTATION = [
 ]
 
 
-NO_SINGLE_EVENT = {"sweep", "setAgingTime", "recordConcept"}  # many of them, none, and what the one door makes
+NO_SINGLE_EVENT = {
+    "ingest",
+    "sweep",
+    "setAgingTime",
+    "recordConcept",
+}  # many of them, none, and what the one door makes
 
 
 def test_every_mutation_answers_with_the_node_and_the_event_as_they_are_after_it(api: Api) -> None:

@@ -21,7 +21,6 @@ from api.settings import Settings
 from graph import aging
 from graph.commands import read_command
 from graph.context import Format, block
-from graph.embedding import representations
 from graph.embedding.embedder import Embedder
 from graph.embedding.filler import Filler
 from graph.embedding.profile import Profile
@@ -585,10 +584,12 @@ def test_both_tiers_are_asked_for_in_one_statement(world: World, monkeypatch: py
     assert [name for name in names if name.startswith("search_")] == ["search_candidates", "search_around"]
 
 
-def test_without_a_vector_index_words_alone_answer_and_say_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_vector_index_words_alone_answer_and_say_so(world: World) -> None:
     world.propose(depot="The depot closes at six")
     with_meaning(world, depot=0.8)
-    monkeypatch.setattr(representations, "EXACT_MAX", 0)
+    store = world.service.store
+    lost = "MATCH (f:Filling {project: 'P'}) SET f.index = 'Model_that_is_lost'"
+    world.loop.run(store.driver.execute_query(lost, database_=store.database))
     found = world.search("depot")
     assert [(item.node["key"], item.tier) for item in found.items] == [("depot", "LEXICAL")]
     assert found.embedder is None
