@@ -11,6 +11,7 @@
 // model. A hit that is another project's, or was not there at $seq, is null as for search_words.
 //
 // A project without an index for its vectors has few, and all are looked at. The index of a large one holds no other's.
+// What is scanned hangs on a variable: on a parameter the planner scans first and then sees that nothing was wanted.
 CALL () {
   CALL () {
     WITH $words AS words
@@ -23,10 +24,10 @@ CALL () {
   UNION ALL
   OPTIONAL MATCH (f:Filling {project: $project, model: $model})
   CALL (f) {
-    WITH f
-    WHERE f.index IS NULL
+    WITH CASE WHEN f.index IS NULL THEN $project END AS scanned
+    WHERE scanned IS NOT NULL
     MATCH (r:Representation)
-    WHERE r.project = $project AND r.model = $model AND r.key > '' AND r.generation >= 1
+    WHERE r.project = scanned AND r.model = $model AND r.key > '' AND r.generation >= 1
     WITH r
     LIMIT $scanned_max
     WITH r, 2 * vector.similarity.cosine(r.vector, $vector) - 1 AS cosine
