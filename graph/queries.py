@@ -101,7 +101,7 @@ def _tightened(query: Query, depth: int) -> Query:
 @cache
 def _gathered(query: Query) -> Query:
     columns = ", ".join(f"`{name}`" for name in query.returns)
-    text = f"CALL () {{\n{query.text}\n}}\nRETURN collect([{columns}]) AS rows"
+    text = "\n".join(("CALL () {", query.text, "}", f"RETURN collect([{columns}]) AS rows"))
     return replace(query, text=cast(LiteralString, text), returns=("rows",))
 
 
