@@ -20,7 +20,7 @@ from graph.projection import evolve
 from graph.service import Service
 from graph.store import Taken
 
-RAN = Execution("P", "/work/x", "go test ./...", 0, "op-1")
+RAN = Execution("P", "/repo/x", "go test ./...", 0, "op-1")
 
 
 def run(operation: str, **fields: Any) -> Execution:
@@ -73,13 +73,13 @@ def test_a_command_that_is_not_known_is_proposed_as_an_observation_that_names_it
     assert (event.transition, event.reason) == (Transition.PROPOSED, "execution-observation.v1")
     assert event.key.startswith("auto/")
     assert event.payload["kind"] == "observation"
-    assert event.payload["proposition"] == "`go test ./...` exits 0 in /work/x"
+    assert event.payload["proposition"] == "`go test ./...` exits 0 in /repo/x"
     assert event.payload["lineage"]["sources"] == [{"type": "operation", "id": "op-1"}]
     (record,) = event.payload["evidence"]
     assert (record["type"], record["source"]) == ("execution", "operation:op-1")
     assert record["metadata"] == {
         "operation_id": "op-1",
-        "workspace": "/work/x",
+        "workspace": "/repo/x",
         "command": "go test ./...",
         "exit_code": 0,
     }

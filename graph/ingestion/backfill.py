@@ -6,7 +6,6 @@ no model again.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from graph.errors import KnowledgeError
 from graph.ingestion.chat import Cost
 from graph.ingestion.extractor import Extracted, Extractor
 from graph.ingestion.parts import parts
-from graph.ingestion.pipeline import Given, Ingestion
+from graph.ingestion.pipeline import Given, Ingestion, digest
 from graph.ingestion.recalled import without_blocks
 from graph.ingestion.sessions import Session
 from graph.ingestion.stages import Stages
@@ -103,7 +102,7 @@ class Backfill:
                 replayed.refused[rejected.reason] += 1
 
     async def _concepts(self, name: str, text: str, extractor: Extractor) -> None:
-        base = f"backfill-{_digest(name, text)}"
+        base = f"backfill-{digest(name, text)}"
         if await self._service.events_named(self._project, [f"{base}:end"]):
             self.replayed.known += 1
             return
@@ -115,7 +114,7 @@ class Backfill:
             self.replayed.cost += extraction.cost
         for at, concept in enumerate(found, start=1):
             # The last one's id says that the whole session was taken.
-            tail = "end" if at == len(found) else _digest(concept.name, concept.body)[:16]
+            tail = "end" if at == len(found) else digest(concept.name, concept.body)[:16]
             await self._record(name, concept, f"{base}:{tail}")
 
     async def _record(self, session: str, concept: Extracted, event_id: str) -> None:
@@ -143,7 +142,3 @@ def _pieces(text: str) -> Iterator[str]:
             chars += len(piece)
     if "".join(held).strip():
         yield "".join(held)
-
-
-def _digest(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]

@@ -53,13 +53,14 @@ class KnownNodes:
             alike += await asyncio.gather(*(self._by_words(project, text) for text in some))
         wanted = sorted({node_id for found in (*near, *alike) for node_id in found})
         nodes = await self._service.nodes(project, wanted) if wanted else {}
-        said = {i: _Said.of(node["proposition"]) for i, node in nodes.items() if not node["retired"]}
+        said = [_Said.of(text) for text in propositions]
+        known = {i: _Said.of(node["proposition"]) for i, node in nodes.items() if not node["retired"]}
         return Known(
             nodes=[
-                next((i for i in (*found, *worded) if i in said and not said[i].differs(_Said.of(text))), None)
-                for text, found, worded in zip(propositions, near, alike, strict=True)
+                next((i for i in (*found, *worded) if i in known and not known[i].differs(this)), None)
+                for this, found, worded in zip(said, near, alike, strict=True)
             ],
-            earlier=self._earlier(propositions, vectors),
+            earlier=self._earlier(said, vectors),
             vectors=vectors,
         )
 
@@ -100,9 +101,8 @@ class KnownNodes:
         nodes = [row["node"] for row in rows if row["node"] is not None]
         return sorted(id_of(node) for node in nodes if stems(node["proposition"]) == said)
 
-    def _earlier(self, propositions: Sequence[str], vectors: Sequence[Vector]) -> list[int | None]:
+    def _earlier(self, said: Sequence[_Said], vectors: Sequence[Vector]) -> list[int | None]:
         least = 1.0 if self._embedder is None else self._embedder.profile.duplicate
-        said = [_Said.of(text) for text in propositions]
 
         def same(left: int, right: int) -> bool:
             if said[left].differs(said[right]):
@@ -111,7 +111,7 @@ class KnownNodes:
                 return True
             return bool(vectors) and sum(a * b for a, b in zip(vectors[left], vectors[right], strict=True)) >= least
 
-        return [next((at for at in range(this) if same(at, this)), None) for this in range(len(propositions))]
+        return [next((at for at in range(this) if same(at, this)), None) for this in range(len(said))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,7 +260,7 @@ class _Writing:
 
     def key(self, one: _Judged) -> str:
         """Of the node: the same for the same claim."""
-        return f"fact-{_digest(claim_form(one.fact.proposition))}"
+        return f"fact-{digest(claim_form(one.fact.proposition))}"
 
     def event_id(self, one: _Judged) -> str:
         """Of the proposal."""
@@ -272,7 +272,7 @@ class _Writing:
 
     def evidence_key(self, one: _Judged) -> str:
         """Of what the fact stands on: the same for the same words of the same source."""
-        return f"text-{_digest(self.given.source, one.fact.passage.raw, one.fact.summary, str(self.given.keep_raw))}"
+        return f"text-{digest(self.given.source, one.fact.passage.raw, one.fact.summary, str(self.given.keep_raw))}"
 
     def proposed(self, one: _Judged) -> list[Command]:
         """The proposal and, where the fact is promoted, its confirmation."""
@@ -340,7 +340,7 @@ def _checked(given: Given) -> tuple[Given, str]:
     checked_text(given.source, "source")
     given = replace(given, text=redact(given.text)[0], source=redact(given.source)[0])
     if given.event.get("event_id") is None:
-        return given, f"ingest-{_digest(given.source, given.text)}"
+        return given, f"ingest-{digest(given.source, given.text)}"
     event_id = checked_event_id(given.event["event_id"], "event.eventId")
     if len(event_id) + _SUFFIX_CHARS > KEY_CHARS_MAX:
         raise ValidationError(
@@ -352,7 +352,8 @@ def _checked(given: Given) -> tuple[Given, str]:
     return given, event_id
 
 
-def _digest(*texts: str) -> str:
+def digest(*texts: str) -> str:
+    """What the same texts always have, and no others: 32 hex digits for keys and event ids."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
 
 
