@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from graph.ingestion.pipeline import FACTS_MAX
+from graph.ingestion.sentences import FENCE
 
 PART_CHARS_MAX = 50_000
 _SENTENCES_MAX = FACTS_MAX - 5  # as they are counted here, which is about as the distiller will
@@ -14,7 +15,6 @@ _CLOSING = "\"')\\]\u201d\u2019"
 _SENTENCE = re.compile(rf"[.!?]+[{_CLOSING}]*(?=\s|$)|[{_WIDE_ENDS}][{_CLOSING}]*")
 _END = re.compile(rf"[.!?:;{_WIDE_ENDS}][{_CLOSING}]*\s*$|^\s*$")
 _BEGINNING = re.compile(r"\s*(?:[-*+\u2022>]\s|\d{1,3}[.)]\s|#{1,6}\s|[\w][\w .'-]{0,39}:\s)")
-_FENCE = re.compile(r"\s*(```|~~~)")
 
 
 def parts(lines: Iterable[str]) -> Iterator[str]:
@@ -26,11 +26,11 @@ def parts(lines: Iterable[str]) -> Iterator[str]:
     held, chars, sentences, fenced = list[str](), 0, 0, False
     for line in _short(lines):
         full = sentences >= _SENTENCES_MAX or chars + len(line) > PART_CHARS_MAX
-        divided = not fenced and held and (_END.search(held[-1]) or _FENCE.match(held[-1]) or _BEGINNING.match(line))
+        divided = not fenced and held and (_END.search(held[-1]) or FENCE.match(held[-1]) or _BEGINNING.match(line))
         if full and (divided or chars + len(line) > PART_CHARS_MAX):
             yield from _said(held)
             held, chars, sentences = [], 0, 0
-        fenced = fenced != bool(_FENCE.match(line))
+        fenced = fenced != bool(FENCE.match(line))
         sentences += 0 if fenced or not line.strip() else max(1, len(_SENTENCE.findall(line)))
         chars += len(line)
         held.append(line)

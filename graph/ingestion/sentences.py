@@ -15,7 +15,7 @@ import sentencex  # pyright: ignore[reportMissingTypeStubs]
 from graph.ingestion.stages import Passage
 
 _LANGUAGE = "en"  # of the abbreviations that end no sentence; the ends of sentences are known in all scripts
-_FENCE = re.compile(r"\s*(```|~~~)")
+FENCE = re.compile(r"\s*(```|~~~)")
 _SKIPPED = re.compile(r"\s*(#{1,6}\s|\||[-*_=]{3,}\s*$)")
 _BULLET = re.compile(r"\s*(?:>\s*)*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)")
 _QUOTE = re.compile(r"\s*(?:>\s*)+")
@@ -40,7 +40,7 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
     """Paragraphs and bullets, each with who speaks, or an empty name."""
     speaker, lines, fenced = "", list[str](), False
     for line in text.splitlines():
-        if _FENCE.match(line):
+        if FENCE.match(line):
             fenced = not fenced
             line = ""  # noqa: PLW2901  it ends what was before it, and says nothing
         if fenced or not line.strip() or _SKIPPED.match(line):
