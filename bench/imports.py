@@ -168,7 +168,7 @@ async def imported(store: Store, server: int | None, file: Path, project: str, *
     memory: dict[int, int] = {}
 
     def progress(phase: str, done: int) -> None:
-        if phase == "taking":
+        if phase == "taking" and done % ROWS == 0:
             memory[done] = psutil.Process().memory_info().rss
 
     def read() -> Iterator[bytes]:

@@ -2,14 +2,15 @@
 
 A file of events is tried before any of it is taken: every line is decided against the database and the lines before
 it, on a scratch beside the database, so that one bad line means that nothing of the file is taken. Then it is taken in
-transactions of two thousand events. What was read and checked for the trial waits on disk to be taken, so that a file
-is read once and what is taken is what was tried. A line that was taken before is a repeat, so an interrupted import
-goes on where it stopped when it is called again.
+transactions of two thousand events. What the trial read, and for a new project what it decided, waits on disk to be
+taken, so that a file is read once and what is taken is what was tried. A line that was taken before is a repeat, so an
+interrupted import goes on where it stopped when it is called again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import json
 import pickle
@@ -28,8 +29,8 @@ from graph.journal import Event, canonical
 from graph.knowledge import Actor, NodeId, instant_text
 from graph.redaction import PERSONAL, Counts, Redactor
 from graph.rows import Row
-from graph.staging import Line, Outcome, Staged, Staging
-from graph.store import BATCH_SECONDS, Store, Taken
+from graph.staging import Chain, Line, Outcome, Staged, Staging
+from graph.store import BATCH_SECONDS, Decided, Store, Taken
 
 BATCH_EVENTS = 2_000  # a transaction of an import: marks that change many times in it are written once
 BATCH_BYTES = 16 * 1024 * 1024  # read for one transaction, a last line left out: so much is held in memory a few times
@@ -40,6 +41,8 @@ PAGE = 500
 Answer = Outcome | Taken | KnowledgeError
 Told = Callable[[Line, Answer], None]
 """Told what became of a line."""
+_Tried = tuple[Sequence[Line], Staged | None]
+"""A batch of lines, and what it comes to where that was decided beside the database."""
 _COMMAND, _EVENT = (attrgetter(*(part.name for part in fields(kind))) for kind in (Command, Event))
 
 
@@ -134,7 +137,7 @@ async def import_journal(
     """
     if terms.keep_going:
         report = Report()
-        return await _take(store, _batches(_read_lines(read(), terms, report)), report, progress)
+        return await _take(store, _staged(store, _batches(_read_lines(read(), terms, report))), report, progress)
     spool, tried = _Spool(), Report()
     try:
         await _try(store, _read_lines(read(), terms, tried), tried, spool, progress)
@@ -146,31 +149,39 @@ async def import_journal(
 
 
 class _Spool:
-    """Batches of lines that were read, in a temporary file that vanishes with the process; one is in memory."""
+    """Batches that were tried, in a temporary file that vanishes with the process; one is in memory."""
 
     def __init__(self) -> None:
         self._file = TemporaryFile()  # noqa: SIM115 (closed by ``close``)
         self._count = 0
 
-    def add(self, batch: Sequence[Line]) -> None:
+    def add(self, lines: Sequence[Line], staged: Staged | None) -> None:
         """Keep a batch behind those that are there."""
         # Values alone are written, several times as fast as the objects that they make.
         values = [
             (line.number, line.size, _COMMAND(line.command), None if line.written is None else _EVENT(line.written))
-            for line in batch
+            for line in lines
         ]
-        pickle.dump(values, self._file, pickle.HIGHEST_PROTOCOL)
+        pickle.dump((values, staged), self._file, pickle.HIGHEST_PROTOCOL)
         self._count += 1
 
-    def batches(self) -> Iterator[list[Line]]:
+    async def batches(self) -> AsyncIterator[_Tried]:
         """The batches, in the order in which they were added."""
         self._file.seek(0)
         for _ in range(self._count):
-            values = pickle.load(self._file)  # noqa: S301 (our own file, never anyone else's)
-            yield [
+            values, staged = self._loaded()
+            lines = [
                 Line(number, size, Command(*command), None if written is None else Event(*written))
                 for number, size, command, written in values
             ]
+            yield lines, staged
+
+    def _loaded(self) -> Any:
+        gc.disable()  # what is loaded holds no rings, and the collector would go through it dozens of times meanwhile
+        try:
+            return pickle.load(self._file)  # noqa: S301 (our own file, never anyone else's)
+        finally:
+            gc.enable()
 
     def close(self) -> None:
         """Let the file go."""
@@ -181,11 +192,13 @@ async def _try(store: Store, lines: Iterable[Line], report: Report, spool: _Spoo
     staging = Staging(store)
     try:
         for batch in _batches(lines):
-            for line, outcome in zip(batch, await staging.tried(batch), strict=True):
+            staged = await staging.staged(batch)
+            outcomes = await staging.tried(batch) if staged is None else staged.outcomes
+            for line, outcome in zip(batch, outcomes, strict=True):
                 if isinstance(outcome, KnowledgeError):
                     report.refuse(line.number, outcome)
             if not report.refused:
-                spool.add(batch)
+                spool.add(batch, staged)
             progress("trying", report.lines)
     finally:
         staging.close()
@@ -202,10 +215,20 @@ async def take_lines(store: Store, lines: Iterable[Line], told: Told) -> None:
     Raises:
         UnavailableError, InDoubtError: the database was lost on the way.
     """
-    await _take_batches(store, _batches(lines), told)
+    await _take_batches(store, _staged(store, _batches(lines)), told)
 
 
-async def _take(store: Store, batches: Iterable[Sequence[Line]], report: Report, progress: Progress) -> Report:
+async def _staged(store: Store, batches: Iterable[Sequence[Line]]) -> AsyncIterator[_Tried]:
+    """Batches with what they come to, each decided when it is asked for."""
+    staging = Staging(store)
+    try:
+        for lines in batches:
+            yield lines, await staging.staged(lines)
+    finally:
+        staging.close()
+
+
+async def _take(store: Store, batches: AsyncIterator[_Tried], report: Report, progress: Progress) -> Report:
     done = 0
 
     def told(line: Line, answer: Answer) -> None:
@@ -218,11 +241,11 @@ async def _take(store: Store, batches: Iterable[Sequence[Line]], report: Report,
     return report
 
 
-async def _take_batches(store: Store, batches: Iterable[Sequence[Line]], told: Told) -> None:
+async def _take_batches(store: Store, batches: AsyncIterator[_Tried], told: Told) -> None:
     taking = _Taking(store, told)
     try:
-        for batch in batches:
-            await taking.take(batch)
+        async for lines, staged in batches:
+            await taking.take(lines, staged)
         await taking.finish()
     finally:
         await taking.close()
@@ -236,28 +259,29 @@ class _Writing:
 
 
 class _Taking:
-    """Takes batches one after the other: while one is written, the next one is decided.
+    """Takes batches one after the other: while one is written, the next one is made ready.
 
-    What was decided beside the database holds as long as nobody else writes there. Where somebody did, or where the
-    project is not new, the store decides, which locks first.
+    What was decided beside the database holds as long as nobody else writes there. From where somebody did, or where
+    a project is not new, the store decides, which locks first.
     """
 
     def __init__(self, store: Store, told: Told) -> None:
         self._store = store
         self._told = told
-        self._staging: Staging | None = Staging(store)
+        self._chain: Chain | None = Chain()
         self._writing: _Writing | None = None
 
-    async def take(self, lines: Sequence[Line]) -> None:
+    async def take(self, lines: Sequence[Line], staged: Staged | None) -> None:
         """Take a batch; those before it are committed when this returns, it is not."""
-        staged = None if self._staging is None else await self._staging.staged(lines)
+        chained = None
+        if staged is not None and self._chain is not None:
+            chained = await self._chain.decided(staged, datetime.now(UTC))
         await self.finish()
-        if staged is None or self._staging is None:
-            self._unstage()
+        if staged is None or chained is None or self._chain is None:
+            self._chain = None
             await self._appended(lines)
         else:
-            task = asyncio.create_task(self._written(staged))
-            self._writing = _Writing(lines, staged.outcomes, task)
+            self._writing = _Writing(lines, staged.outcomes, asyncio.create_task(self._written(chained)))
 
     async def finish(self) -> None:
         """Wait for what is being written; what another writer came before is decided again by the store."""
@@ -267,18 +291,17 @@ class _Taking:
         if await writing.task:
             self._tell(writing.lines, writing.outcomes)
         else:
-            self._unstage()
+            self._chain = None
             await self._appended(writing.lines)
 
     async def close(self) -> None:
         """Give up what is still under way."""
-        self._unstage()
         if self._writing is not None:
             self._writing.task.cancel()
             await asyncio.gather(self._writing.task, return_exceptions=True)
 
-    async def _written(self, staged: Staged) -> bool:
-        return not staged.decided or await self._store.append_decided(staged.decided)
+    async def _written(self, decided: Sequence[Decided]) -> bool:
+        return not decided or await self._store.append_decided(decided)
 
     async def _appended(self, lines: Sequence[Line]) -> None:
         restored = {line.command.event_id: line.written for line in lines if line.written is not None}
@@ -291,11 +314,6 @@ class _Taking:
     def _tell(self, lines: Sequence[Line], answers: Sequence[Answer]) -> None:
         for line, answer in zip(lines, answers, strict=True):
             self._told(line, answer)
-
-    def _unstage(self) -> None:
-        if self._staging is not None:
-            self._staging.close()
-            self._staging = None
 
 
 def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:

@@ -99,16 +99,17 @@ def _written_alike(value: object) -> bool:
 
 def sealed(event: Event) -> Event:
     """The event with its hash: sha256 over the canonical JSON of every other field, ``prev_hash`` included."""
-    return replace(event, hash=hashlib.sha256(_hashed_text(event)).hexdigest())
+    return replace(event, hash=hash_of(_hashed_fields(event), canonical(event.payload)))
 
 
-def _hashed_text(event: Event) -> bytes:
-    fields = _hashed_fields(event)
+def hash_of(fields: Json, payload: str) -> str:
+    """The hash of an event from its other fields, of which the payload is canonical JSON already."""
     try:
         # Only a payload holds what orjson writes in its own way: the other fields need not be looked through.
-        return orjson.dumps({**fields, "payload": orjson.Fragment(canonical(event.payload))}, option=_CANONICAL)
+        text = orjson.dumps({**fields, "payload": orjson.Fragment(payload)}, option=_CANONICAL)
     except orjson.JSONEncodeError:
-        return canonical(fields).encode()
+        text = canonical({**fields, "payload": json.loads(payload)}).encode()
+    return hashlib.sha256(text).hexdigest()
 
 
 def _hashed_fields(event: Event) -> Json:

@@ -19,8 +19,11 @@ from graph.secret_forms import Span
 ROUNDS_MAX = 4  # what a marker lays bare beside itself is found in the next one; two have always been enough
 PERSONAL = identity_numbers.KINDS
 """Kinds that a project may switch off; secrets it may not."""
+_CLEAN_CHARS = 200
+_CLEAN_MAX = 10_000  # texts that hold nothing and come again and again: types, sources, names in metadata
 _MARKER = re.compile(r"\[REDACTED:[a-z-]{1,40}\]")
 Counts = Counter[str]
+_clean = set[tuple[str, frozenset[str]]]()
 
 
 def redact(text: str, kinds: frozenset[str] = PERSONAL) -> tuple[str, Counts]:
@@ -31,6 +34,8 @@ def redact(text: str, kinds: frozenset[str] = PERSONAL) -> tuple[str, Counts]:
         kinds: Of ``PERSONAL``; what other kinds find stays.
     """
     counts = Counts()
+    if (text, kinds) in _clean:
+        return text, counts
     for _ in range(ROUNDS_MAX):
         found = _apart(_found(text, kinds), text)
         if not found:
@@ -41,7 +46,16 @@ def redact(text: str, kinds: frozenset[str] = PERSONAL) -> tuple[str, Counts]:
             counts[kind] += 1
             last = end
         text = "".join((*parts, text[last:]))
+    if not counts and len(text) <= _CLEAN_CHARS:
+        _keep_clean(text, kinds)
     return text, counts
+
+
+def _keep_clean(text: str, kinds: frozenset[str]) -> None:
+    """Know the text again; only what holds nothing is kept, so no secret is."""
+    if len(_clean) >= _CLEAN_MAX:
+        _clean.clear()
+    _clean.add((text, kinds))
 
 
 def _found(text: str, kinds: frozenset[str]) -> list[Span]:
@@ -84,7 +98,8 @@ class Redactor:
     def text(self, text: str) -> str:
         """A text without what it may not hold."""
         redacted, counts = redact(text, self._kinds)
-        self.counts += counts
+        if counts:
+            self.counts += counts
         return redacted
 
     def json(self, value: object) -> object:

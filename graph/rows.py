@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Any, cast
 
-from graph.journal import Event, Json, canonical
+from graph.journal import Event, Json, canonical, hash_of
 from graph.knowledge import (
     Actor,
     ActorType,
@@ -23,6 +23,10 @@ from graph.knowledge import (
 from graph.words import scope
 
 Row = dict[str, Any]
+_HASHED_AS_KEPT = (
+    *("event_id", "project", "seq", "transition", "key", "generation"),
+    *("time", "reason", "caused_by", "state_after"),
+)
 
 
 def id_of(row: Row) -> NodeId:
@@ -197,6 +201,15 @@ def event_row(event: Event, newly_at_risk: int) -> Row:
         "prev_hash": event.prev_hash,
         "hash": event.hash,
     }
+
+
+def chained_row(row: Row, recorded_at: str, prev_hash: str) -> Row:
+    """The map of an event for ``events_create``, recorded then and after the event of that hash."""
+    chained: Row = {"recorded_at": recorded_at, "prev_hash": prev_hash}
+    hashed = chained | {name: row[name] for name in _HASHED_AS_KEPT}
+    hashed["actor"] = {"issuer": row["actor_issuer"], "subject": row["actor_subject"], "type": row["actor_type"]}
+    hashed["execution"] = None if row["execution"] is None else json.loads(row["execution"])
+    return {**row, **chained, "hash": hash_of(hashed, row["payload"])}
 
 
 def event_of(raw: Row) -> Event:

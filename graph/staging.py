@@ -1,8 +1,9 @@
 """Commands decided beside the database: what comes of them is kept on scratches until it is written, or dropped.
 
-A file is tried so before any of it is taken. Into a project that is new it is taken so as well: nothing needs to be
-asked of the database, whose work is writing alone, and that of the next batch can be decided meanwhile. Whether
-somebody else has written to the project since is seen when a batch is written.
+A file is tried so before any of it is taken. Where the project is new, what the trial came to is what is written:
+nothing needs to be asked of the database, and nothing to be decided again. Whether somebody else has written to the
+project since is seen when a batch is written. Only when it is written is it known when that is, so until then events
+have no recorded time and no hash; ``Chain`` gives them both.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from graph import lifecycle, projection
 from graph.batch import Batch, Statement, appended
@@ -19,6 +21,8 @@ from graph.concept import Verdict, verdict_of
 from graph.dependence import Dependence
 from graph.errors import KnowledgeError
 from graph.journal import Event, Head
+from graph.knowledge import instant_text
+from graph.rows import Row, chained_row
 from graph.scratch import Scratch
 from graph.slices import Needs, Slice, gather, projects
 from graph.store import Decided, Store
@@ -55,7 +59,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What a batch of lines comes to: an outcome or a refusal for each, and what is to be written."""
+    """What a batch of lines comes to: an outcome or a refusal for each, and what is to be written.
+
+    ``decided`` is without recorded times and hashes, but for events that are restored.
+    """
 
     outcomes: Sequence[Outcome | KnowledgeError]
     decided: Sequence[Decided] = ()
@@ -74,6 +81,7 @@ class Staging:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._stages: dict[str, _Stage] = {}
+        self._writing = True
 
     def close(self) -> None:
         """Drop what was decided."""
@@ -88,9 +96,10 @@ class Staging:
         return outcomes
 
     async def staged(self, lines: Sequence[Line]) -> Staged | None:
-        """What the next lines come to, and how it is written; None where a project is not new, or too large."""
+        """What the next lines come to, and how it is written; None from where a project is not new, or too large."""
         stages = [await self._stage(project) for project in projects(_commands(lines), rules=_rules(lines))]
-        if not all(stage.new and stage.dependence.edges <= EDGES_MAX for stage in stages):
+        self._writing &= all(stage.new and stage.dependence.edges <= EDGES_MAX for stage in stages)
+        if not self._writing:
             return None
         before = {project: stage.scratch.head for project, stage in self._stages.items()}
         batches, outcomes = await self._decided(lines, marking=True)
@@ -106,7 +115,7 @@ class Staging:
         rules = _rules(lines)
         slices = await gather(_commands(lines), self._load, rules=rules)
         for here in slices.values():
-            here.hashed = marking or not rules  # what is written, or must come out with the hash that it has already
+            here.hashed = not rules  # a written event must come out with the hash that it has already
         batches = {project: Batch(here) for project, here in slices.items()}
         outcomes: list[Outcome | KnowledgeError] = []
         for at, line in enumerate(lines):
@@ -166,6 +175,56 @@ def _events(slices: Mapping[str, Slice], line: Line) -> tuple[Event, ...]:
     if written is not None and decision.events:
         lifecycle.refuse_other(decision.events[0], written)
     return decision.events
+
+
+class Chain:
+    """Dates and chains the events of staged batches as they are written, one batch after the other."""
+
+    def __init__(self) -> None:
+        self._heads: dict[str, Head] = {}
+
+    async def decided(self, staged: Staged, now: datetime) -> list[Decided]:
+        """What the next batch writes, recorded at ``now`` or, if a clock went back, when the one before it was."""
+        return [await self._chained(part, now) for part in staged.decided]
+
+    async def _chained(self, part: Decided, now: datetime) -> Decided:
+        if part.after:
+            return part
+        before = self._heads.get(part.project, Head())
+        head = Head(before.seq, before.hash, lifecycle.not_before(now, before))
+        for name, params in part.statements:
+            if name == "events_create":
+                head = await _chained_rows(params["rows"], head)
+            else:
+                _date(name, params, head)
+        self._heads[part.project] = head
+        return Decided(part.project, before.hash, head.hash, part.statements)
+
+
+async def _chained_rows(rows: Sequence[Row], head: Head) -> Head:
+    """Put each event of the rows into the chain that ends with the head, whose recorded time it gets; the new head."""
+    assert head.recorded_at is not None, "events are recorded when they are written"
+    at, seq, last = instant_text(head.recorded_at), head.seq, head.hash
+    for row in rows:
+        event = row["event"] = chained_row(row["event"], at, last)
+        seq, last = event["seq"], event["hash"]
+        if seq % _TURN_LINES == 0:
+            await asyncio.sleep(0)
+    return Head(seq, last, head.recorded_at)
+
+
+def _date(name: str, params: dict[str, Any], head: Head) -> None:
+    """Put the time at which the events behind them were recorded into rows of nodes, and into the project's head."""
+    assert head.recorded_at is not None, "events are recorded when they are written"
+    at = instant_text(head.recorded_at)
+    if name == "nodes_create":
+        for row in params["rows"]:
+            row["node"]["updated_at"] = at
+    elif name == "nodes_put":
+        for row in params["rows"]:
+            row["updated_at"] = at
+    elif name == "project_advance":
+        params |= {"hash": head.hash, "recorded_at": at}
 
 
 async def _decided(batch: Batch, before: Head) -> Decided:

@@ -184,3 +184,23 @@ def test_what_another_writer_came_before_is_decided_again(loop: asyncio.Runner, 
     report = loop.run(import_journal(store, lambda: raw, Terms("P", HUMAN)))
     assert (report.taken, report.repeated, report.refused) == (len(lines) - 1, 1, 0)
     assert loop.run(service.verify("P"))["differences"] == []
+
+
+def test_events_are_recorded_when_they_are_written_and_not_when_they_were_tried(
+    loop: asyncio.Runner, service: Service
+) -> None:
+    tried: list[datetime] = []
+
+    def progress(phase: str, _done: int) -> None:
+        if phase == "trying":
+            tried.append(datetime.now(UTC))
+
+    raw = [json.dumps(line).encode() for line in mixed()]
+    loop.run(import_journal(service.store, lambda: raw, Terms("P", HUMAN), progress))
+    file = loop.run(exported(service, "P"))
+    assert min(datetime.fromisoformat(json.loads(line)["recorded_at"]) for line in file) >= tried[-1]
+    assert loop.run(service.verify("P"))["differences"] == []
+
+
+async def exported(service: Service, project: str) -> list[bytes]:
+    return b"".join([chunk async for chunk in journal_file(service.store, project)]).splitlines()
