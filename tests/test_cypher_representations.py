@@ -368,6 +368,17 @@ def test_vectors_are_counted_up_to_a_bound_where_they_have_no_index(scenario: St
         )
 
 
+def test_the_vector_of_one_node_is_told_by_model(scenario: Stage) -> None:
+    for model, key, rows in (
+        (MODEL, "p1", [{"vector": [1.0, 0.0]}]),
+        (OTHER, "p1", [{"vector": [1.0, 0.0, 0.0]}]),
+        (MODEL, "q1", []),
+        ("M", "p1", []),
+    ):
+        asked: Row = {"model": model, "key": key, "generation": 1}
+        scenario(given=FILLED, when=("representation_get", asked), rows=rows)
+
+
 def test_vectors_are_given_an_index_some_at_a_time_and_it_is_asked_once_all_have_it(scenario: Stage) -> None:
     given = {"model": MODEL, "index": OWN, "first": 2}
     two = scenario(
