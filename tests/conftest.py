@@ -13,12 +13,20 @@ from pathlib import Path
 import platformdirs
 import pytest
 from neo4j import GraphDatabase
+from scenario import Database, Stage
 
 from graph.embedded import TEST, Connection, EmbeddedNeo4j
 from graph.service import Service
 from graph.store import Store
 
 COMPOSE = Path(__file__).parent.parent / "docker-compose.yml"
+WORKERS = 2  # each with a server of its own, which is a gigabyte of memory
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """How many processes share the tests; one where they must share a server, or where long runs are measured."""
+    alone = "NEO4J_URI" in os.environ or "not slow" not in config.option.markexpr
+    return 0 if alone else min(WORKERS, os.cpu_count() or 1)
 
 
 @pytest.fixture(scope="session")
@@ -63,6 +71,18 @@ def store(open_store: Store, loop: asyncio.Runner) -> Store:
 def service(store: Store) -> Service:
     """The use cases on an empty store."""
     return Service(store)
+
+
+@pytest.fixture(scope="module")
+def database(open_store: Store, loop: asyncio.Runner) -> Database:
+    """The session's server, for tests of single statements."""
+    return Database(open_store, loop)
+
+
+@pytest.fixture
+def scenario(database: Database) -> Stage:
+    """What one statement is tried on."""
+    return Stage(database)
 
 
 async def wipe(store: Store) -> None:

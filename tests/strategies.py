@@ -37,6 +37,15 @@ CLAIMS = ("The gate is shut", " the  GATE is shut", "The gate is shut\n", "The g
 YEAR = 365 * 86_400
 
 # A database is slow at first, and what is drawn is large; both are meant.
+NESTED_METADATA: dict[str, Any] = {
+    "user": {"name": "u-1", "tags": ["a", "b"]},
+    "parts": [{"n": 1}, {"n": 2}],
+    "empty": {},
+    "none": None,
+    "mixed": [1, "two", 3.5, True],
+    "big": 9007199254740993,
+}
+"""JSON whose every value must come back as what it was."""
 QUIET = settings(
     deadline=None,
     print_blob=True,

@@ -19,6 +19,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from strategies import NESTED_METADATA
 
 from api.app import BODY_BYTES_MAX, create_app, encoded, serve
 from api.limits import ALIASES_MAX, LEVELS_MAX, TOKENS_MAX
@@ -491,12 +492,7 @@ def test_fr03_an_edge_to_nothing_is_refused_by_name_and_leaves_nothing(api: Api)
 
 
 METADATA = {
-    "user": {"name": "u-1", "tags": ["a", "b"]},
-    "parts": [{"n": 1}, {"n": 2}],
-    "empty": {},
-    "none": None,
-    "mixed": [1, "two", 3.5, True],
-    "big": 9007199254740993,
+    **NESTED_METADATA,
     "huge": 123456789012345678901234567890,
     "float": 0.1,
     "whole": 1.0,

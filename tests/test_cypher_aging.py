@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import LiteralString
 
 import pytest
-from scenario import Database, Stage
-
-from graph.store import Store
-
-
-@pytest.fixture(scope="module")
-def database(open_store: Store, loop: asyncio.Runner) -> Database:
-    return Database(open_store, loop)
-
-
-@pytest.fixture
-def scenario(database: Database) -> Stage:
-    return Stage(database)
-
+from scenario import Stage
 
 AGED: LiteralString = """
 CREATE (:Project {name: 'p', seq: 3}), (:Project {name: 'empty', seq: 0}),

@@ -2,22 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-
-import pytest
-from scenario import Database, Stage
-
-from graph.store import Store
-
-
-@pytest.fixture(scope="module")
-def database(open_store: Store, loop: asyncio.Runner) -> Database:
-    return Database(open_store, loop)
-
-
-@pytest.fixture
-def scenario(database: Database) -> Stage:
-    return Stage(database)
+from scenario import Stage
 
 
 def test_concepts_that_wait_are_listed_by_name_with_what_they_wait_for(scenario: Stage) -> None:

@@ -31,11 +31,6 @@ def database(open_store: Store, loop: asyncio.Runner) -> Iterator[Database]:
         loop.run(open_store.driver.execute_query("DROP INDEX $name", {"name": model}, database_=open_store.database))
 
 
-@pytest.fixture
-def scenario(database: Database) -> Stage:
-    return Stage(database)
-
-
 def test_an_index_is_made_once_and_named_as_its_label(database: Database) -> None:
     database.query(queries.load("representation_index").labelled(MODEL).text, index=MODEL, dimensions=2)
     found = database.query(

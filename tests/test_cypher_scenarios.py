@@ -16,21 +16,10 @@ from scenario import AnyOrder, Database, Params, Row, Stage, in_any_order
 from graph import queries
 from graph.knowledge import Relation
 from graph.queries import Query
-from graph.store import Store
 
 ALL_TYPES = [relation.value.upper() for relation in Relation]
 ALWAYS = 2**53  # above every position
 LATE = "2026-11-01T00:00:00Z"
-
-
-@pytest.fixture(scope="module")
-def database(open_store: Store, loop: asyncio.Runner) -> Database:
-    return Database(open_store, loop)
-
-
-@pytest.fixture
-def scenario(database: Database) -> Stage:
-    return Stage(database)
 
 
 def test_every_statement_has_a_scenario() -> None:

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import LiteralString
 
-import pytest
 from scenario import Database, Stage
 
 from graph import queries, words
-from graph.store import Store
 
 ALWAYS = 2**53
 HERE, THERE = words.scope("p"), words.scope("q")
-
-
-@pytest.fixture(scope="module")
-def database(open_store: Store, loop: asyncio.Runner) -> Database:
-    return Database(open_store, loop)
-
-
-@pytest.fixture
-def scenario(database: Database) -> Stage:
-    return Stage(database)
 
 
 def asked(*terms: str, **params: object) -> tuple[str, dict[str, object]]:

@@ -22,6 +22,7 @@ from strategies import (
     BEYOND_PYTHON,
     IMPORTER,
     MONSTERS,
+    NESTED_METADATA,
     PAYLOADS,
     QUIET,
     Record,
@@ -180,12 +181,7 @@ def test_fr_03_an_edge_to_nothing_is_refused_by_name_and_leaves_no_ghost(desk: D
 
 
 NESTED: Record = {
-    "user": {"name": "u-1", "tags": ["a", "b"]},
-    "parts": [{"n": 1}, {"n": 2}],
-    "empty": {},
-    "none": None,
-    "mixed": [1, "two", 3.5, True],
-    "big": 9007199254740993,
+    **NESTED_METADATA,
     "beyond 64 bits": 2**70,
     "one as a float": 1.0,
     "small": -5e-324,

@@ -16,6 +16,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from strategies import NESTED_METADATA
 
 from graph.errors import InternalError, ValidationError
 from graph.graphml import CAPTION_CHARS_MAX, CHUNK_BYTES, GraphHeader, document, node_id, parse_node_id
@@ -42,14 +43,6 @@ JSON_NAMES = {"lineage", "concept", "evidence", "event_ids"}
 # FR-08 as the service takes it, and as it might still come from elsewhere.
 FR_08_KEPT = "1628\u201330 bell nul end \U0001f4e6 <b>&amp;\"'</b> ]]> a\rb\tc"
 FR_08_WHOLE = "1628\x1e\u201330 \x07bell \x00nul \ufffe end \U0001f4e6 <b>&amp;\"'</b> ]]> a\rb\tc"
-FR_04_METADATA = {
-    "user": {"name": "u-1", "tags": ["a", "b"]},
-    "parts": [{"n": 1}, {"n": 2}],
-    "empty": {},
-    "none": None,
-    "mixed": [1, "two", 3.5, True],
-    "big": 9007199254740993,
-}
 
 
 def node_row(key: str, **changes: object) -> Row:
@@ -99,7 +92,7 @@ NODES = (
         PARCEL,
         proposition="  two\nlines, <![CDATA[ none ]]>\t&#13; \r\n ",
         lineage='{"method": "distilled", "sources": [{"id": "s-1", "type": "session"}]}',
-        evidence=[{"type": "run", "source": "urn:run:1", "metadata": FR_04_METADATA}],
+        evidence=[{"type": "run", "source": "urn:run:1", "metadata": NESTED_METADATA}],
     ),
 )
 EDGES = (
@@ -479,12 +472,12 @@ def test_nothing_replaced_is_not_mentioned() -> None:
 
 
 def test_deep_metadata_comes_back_value_by_value() -> None:  # FR-04
-    deep: object = FR_04_METADATA
+    deep: object = NESTED_METADATA
     for level in range(64):
         deep = {f"level {level}": [deep, "<&]]>\r"]}
     found = json.loads(only_node(evidence=[{"metadata": deep}])["n_evidence"])
     assert found == [{"metadata": deep}]
-    assert '"big":9007199254740993' in only_node(evidence=[FR_04_METADATA])["n_evidence"]
+    assert '"big":9007199254740993' in only_node(evidence=[NESTED_METADATA])["n_evidence"]
 
 
 def test_json_keeps_even_what_xml_forbids() -> None:
@@ -602,8 +595,8 @@ def test_equal_rows_give_equal_bytes() -> None:
 
 
 def test_the_order_of_columns_and_of_maps_means_nothing() -> None:
-    row = node_row("k", evidence=[FR_04_METADATA])
-    turned = row | {"evidence": [dict(reversed(FR_04_METADATA.items()))]}
+    row = node_row("k", evidence=[NESTED_METADATA])
+    turned = row | {"evidence": [dict(reversed(NESTED_METADATA.items()))]}
     assert rendered([row]) == rendered([dict(reversed(turned.items()))])
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model import CARRIES_DEPENDENCE, RELATIONS, TERMINAL, Model, NodeId, Outcome
+from strategies import NESTED_METADATA
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HUMAN = {"issuer": "here", "subject": "hana", "type": "human"}
@@ -586,14 +587,7 @@ def test_fr_03_an_edge_to_nothing_is_refused_by_name(world: World) -> None:
 
 
 def test_fr_04_nested_metadata_comes_back_type_by_type(world: World) -> None:
-    metadata = {
-        "user": {"name": "u-1", "tags": ["a", "b"]},
-        "parts": [{"n": 1}, {"n": 2}],
-        "empty": {},
-        "none": None,
-        "mixed": [1, "two", 3.5, True],
-        "big": 9007199254740993,
-    }
+    metadata = NESTED_METADATA
     world.claims("k")
     assert world("evidenced", "k", evidence=[{"key": "e1", "type": "run", "source": "r", "metadata": metadata}]).applied
     (kept,) = world.node("k")["evidence"]
