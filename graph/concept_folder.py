@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -90,9 +91,16 @@ DANGLING_MAX = 1_000  # concepts with links that lead to nothing, of one answer
 _NAME_BYTES_MAX = 255  # of a file, on most systems
 
 
-def files_in(folder: Path) -> Iterator[Path]:
-    """The markdown files of a folder and of all below it, in the order of their paths; links to folders among them."""
+def files_in(folder: Path, stopped: threading.Event | None = None) -> Iterator[Path]:
+    """The markdown files of a folder and of all below it, in the order of their paths; links to folders among them.
+
+    Args:
+        folder: Where to look.
+        stopped: Ends it when it is set, also while nothing is found.
+    """
     for base, folders, names in os.walk(folder):
+        if stopped is not None and stopped.is_set():
+            return
         folders.sort()
         linked = [name for name in folders if (Path(base) / name).is_symlink()]
         for name in sorted([*names, *linked]):
@@ -140,7 +148,7 @@ class _Importing:
             self.report.files += 1
             name = path.relative_to(self._folder).as_posix()
             try:
-                data = _content(path)
+                data = content(path)
                 file = read(data, self._terms.types)
                 commands = list(commands_of(file, self._terms))
             except ConceptFileError as error:
@@ -175,7 +183,7 @@ class _Importing:
         self._progress("filing", self._done)
 
 
-def _content(path: Path) -> bytes:
+def content(path: Path) -> bytes:
     """As much of a file as can be of use.
 
     Raises:
@@ -184,6 +192,8 @@ def _content(path: Path) -> bytes:
     try:
         if path.is_symlink() and path.is_dir():
             raise ConceptFileError(Fault("unreadable", 1, "a link to a folder is not followed", allowed="a file"))
+        if not path.is_file() and path.exists():  # to open a pipe would take until somebody writes
+            raise ConceptFileError(Fault("unreadable", 1, "it is no regular file", allowed="a file"))
         with path.open("rb") as file:
             return file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
@@ -202,7 +212,7 @@ def commands_of(file: ConceptFile, terms: FolderTerms) -> Iterator[Command]:
         "occurrences": concept.occurrences,
         "file": concept.file,
     }
-    validity = {} if file.created_at is None else {"valid_from": _instant(file.created_at)}
+    validity = {} if file.created_at is None else {"valid_from": first_instant(file.created_at)}
     payloads: list[Json] = [{"concept": own, **validity}]
     # Of one of the sources that the file names anyway: what stands in it was said by one of them.
     payloads += [{"concept": {**said, "body": text, "sources": [concept.sources[-1]]}} for text in file.contradictions]
@@ -215,7 +225,7 @@ def commands_of(file: ConceptFile, terms: FolderTerms) -> Iterator[Command]:
         yield replace(command, event_id=f"concept-file-{digest}" + (f"-against-{count}" if count else ""))
 
 
-def _instant(text: str) -> str:
+def first_instant(text: str) -> str:
     """A date's first instant; an instant as it is."""
     return text if "T" in text else f"{text}T00:00:00Z"
 

@@ -109,17 +109,27 @@ async def block(retrieval: Retrieval, asked: Asked, budget: int, form: Format) -
         LimitError: a budget that is larger than that of any reader.
     """
     checked_text(asked.text, "goal", chars_max=TEXT_CHARS_MAX)
-    allowed = f"0 to {BUDGET_MAX}"
-    if budget < 0:
-        raise ValidationError(f"budget is {budget}", field="budget", allowed=allowed)
-    if budget > BUDGET_MAX:
-        raise LimitError(f"budget is {budget}", field="budget", allowed=allowed)
-    found = await retrieval.search(asked, min(max(budget // _ITEM_TOKENS, _ITEMS_MIN), WANTED_MAX))
+    found = await retrieval.search(asked, items_for(budget))
     ids = [id_of(item.node) for item in found.items]
     records = await retrieval.service.evidence(asked.project, ids, asked.at) if ids else {}
     # Counting takes milliseconds an item, in which others are to have their turn.
     evidence = [records.get(node_id, []) for node_id in ids]
     return await asyncio.to_thread(assemble, asked.project, found, evidence, budget, form)
+
+
+def items_for(budget: int) -> int:
+    """How many items are looked at for a budget: 40 to 200.
+
+    Raises:
+        ValidationError: a budget below 0.
+        LimitError: one that is larger than that of any reader.
+    """
+    allowed = f"0 to {BUDGET_MAX}"
+    if budget < 0:
+        raise ValidationError(f"budget is {budget}", field="budget", allowed=allowed)
+    if budget > BUDGET_MAX:
+        raise LimitError(f"budget is {budget}", field="budget", allowed=allowed)
+    return min(max(budget // _ITEM_TOKENS, _ITEMS_MIN), WANTED_MAX)
 
 
 def assemble(project: str, found: Found, evidence: Sequence[Sequence[Row]], budget: int, form: Format) -> Block:
@@ -226,8 +236,10 @@ def _quoted(text: str) -> str:
 
 
 def _validity(node: Row) -> str:
-    begins, ends = _second(node["valid_from"]), node["valid_to"]
-    return f"valid from {begins}" + ("" if ends is None else f" to {_second(ends)}")
+    begins, ends = node["valid_from"], node["valid_to"]
+    if begins is None:
+        return "validity not told"  # of what was read elsewhere
+    return f"valid from {_second(begins)}" + ("" if ends is None else f" to {_second(ends)}")
 
 
 def _second(instant: str) -> str:
@@ -293,14 +305,14 @@ def _json_escape(found: regex.Match[str]) -> str:
 
 def _xml_item(entry: Entry, text: str) -> str:
     node, item = entry.item.node, entry.item
+    instants: Mapping[str, str | None] = {"validFrom": node["valid_from"], "validTo": node["valid_to"]}
     facts = {
         "key": node["key"],
         "generation": str(node["generation"]),
         "kind": node["kind"],
         "state": node["state"],
         "atRisk": "true" if node["at_risk"] else "false",
-        "validFrom": node["valid_from"],
-        **({} if node["valid_to"] is None else {"validTo": node["valid_to"]}),
+        **{name: value for name, value in instants.items() if value is not None},
         **({} if item.via is None else {"foundBy": " ".join(item.via)}),
     }
     lines = [f"<item {_attributes(facts)}>", f"<text>{escape(text)}</text>"]

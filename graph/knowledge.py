@@ -251,6 +251,11 @@ def checked_text(value: object, field: str, *, chars_max: int = TEXT_CHARS_MAX, 
     return value
 
 
+def without_forbidden(text: str) -> str:
+    """A text with the sign for an unreadable character in the place of each that XML 1.0 forbids."""
+    return _FORBIDDEN.sub("\ufffd", text)
+
+
 def checked_key(value: object, field: str) -> str:
     """A key, project or event id: 1 to 200 characters, no control characters, kept exactly (rules.md section 1).
 
