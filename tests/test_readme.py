@@ -19,6 +19,7 @@ from graph.concept_folder import FolderTerms, dangling, export_folder, import_fo
 from graph.context import BUDGET_MAX
 from graph.exchange import Terms, import_journal
 from graph.ingestion.pipeline import FACTS_MAX, TEXT_CHARS_MAX
+from graph.reading import folder_provider, git_provider, insight, linking
 from graph.retrieval import WANTED_MAX
 from graph.service import DEPTH_MAX, FIRST_MAX, NODES_MAX, Service
 
@@ -83,6 +84,11 @@ def test_the_two_commands_stand_in_the_readme() -> None:
         SEARCHES_MAX,
         TEXT_CHARS_MAX,
         FACTS_MAX,
+        folder_provider.FILES_MAX,
+        git_provider.COMMITS_MAX,
+        insight.TRACE_CHARS_MAX,
+        insight.GOAL_CHARS_MAX,
+        linking.LINKS_MAX,
     ],
 )
 def test_the_limits_that_it_names_are_the_ones_in_force(bound: int) -> None:
