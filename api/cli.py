@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from api.backup_commands import commands as backup_commands
 from api.command import AsOf, Json, Project, asked, configured, instant_of
 from api.concept_commands import concepts
 from api.interrupt import ends_as_interrupt
@@ -43,6 +44,7 @@ app = typer.Typer(
 )
 export = typer.Typer(help="Write a project to a file.", epilog="Example: whence export journal -p peps -o peps.jsonl")
 app.add_typer(export, name="export")
+app.add_typer(backup_commands)
 app.add_typer(search_commands)
 app.add_typer(use_commands)
 app.add_typer(learning_commands)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from graph.errors import ValidationError
-from graph.exchange import LINE_BYTES_MAX
+from graph.exchange import lines_of
 
 _GZIP = b"\x1f\x8b"
 _CHUNK_BYTES = 64 * 1024
@@ -74,10 +74,7 @@ class Source:
             ValidationError: the file cannot be read to its end.
         """
         with self._unpacked() as unpacked:
-            while line := unpacked.readline(LINE_BYTES_MAX + 1):
-                yield line
-                while len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
-                    line = unpacked.readline(LINE_BYTES_MAX + 1)
+            yield from lines_of(unpacked)
 
 
 @contextmanager

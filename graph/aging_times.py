@@ -8,7 +8,7 @@ is kept with its instant, and a read of the past goes by what was set then.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -27,7 +27,9 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class Change:
+    """An aging time that was set, and since when it holds."""
+
     since: datetime
     aging: timedelta
 
@@ -44,7 +46,7 @@ class AgingTimes:
     def __init__(self, store: Store, clock: Callable[[], datetime], *, seen_seconds: float = SEEN_SECONDS) -> None:
         self._store = store
         self._now = clock
-        self._known: TTLCache[str, tuple[_Change, ...]] = TTLCache(PROJECTS_KEPT, seen_seconds, time.monotonic)
+        self._known: TTLCache[str, tuple[Change, ...]] = TTLCache(PROJECTS_KEPT, seen_seconds, time.monotonic)
 
     async def of(self, project: str, at: datetime | None = None) -> timedelta:
         """A project's aging time, now or as it was set at an instant; 90 days where it never was.
@@ -52,7 +54,7 @@ class AgingTimes:
         Raises:
             UnavailableError: the database cannot be had, or did not answer in time.
         """
-        changes = await self._changes(project)
+        changes = await self.changes(project)
         if at is None:
             return changes[0].aging if changes else AGING
         return next((change.aging for change in changes if change.since <= at), AGING)
@@ -80,23 +82,31 @@ class AgingTimes:
         """
         if not AGING_MIN <= aging <= AGING_MAX:
             raise ValidationError("the aging time is too short or too long", field="aging", allowed="PT1S to P36500D")
-        rows = await self._store.project_write(
-            "aging_put",
-            project=project,
-            since=instant_text(self._now()),
-            lasts=int(aging.total_seconds()),
-        )
-        self._known.pop(project, None)
-        if not rows:
+        if not await self._put(project, Change(self._now(), aging)):
             raise NotFoundError(f"there is no project {project!r}", field="project", allowed="a known project")
 
-    async def _changes(self, project: str) -> tuple[_Change, ...]:
-        """The newest first."""
+    async def replay(self, project: str, changes: Sequence[Change]) -> None:
+        """Set what ``changes`` told of a project that was like this one; again, it changes nothing.
+
+        Raises:
+            UnavailableError: the database cannot be had.
+        """
+        for change in sorted(changes, key=lambda change: change.since):
+            await self._put(project, change)
+
+    async def _put(self, project: str, change: Change) -> bool:
+        since, lasts = instant_text(change.since), int(change.aging.total_seconds())
+        rows = await self._store.project_write("aging_put", project=project, since=since, lasts=lasts)
+        self._known.pop(project, None)
+        return bool(rows)
+
+    async def changes(self, project: str) -> tuple[Change, ...]:
+        """Since when a project has which aging time, the newest first; at most 1,000."""
         known = self._known.get(project)
         if known is None:
             rows = await self._store.read("aging_changes", project=project, first=CHANGES_MAX)
             known = tuple(
-                _Change(datetime.fromisoformat(row["since"]), timedelta(seconds=row["seconds"])) for row in rows
+                Change(datetime.fromisoformat(row["since"]), timedelta(seconds=row["seconds"])) for row in rows
             )
             self._known[project] = known
         return known

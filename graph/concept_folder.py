@@ -18,13 +18,13 @@ from graph.commands import Command, read_command
 from graph.concept import TYPES, concept_of
 from graph.concept_file import FILE_BYTES_MAX, ConceptFile, concept_in, read, written
 from graph.errors import ConceptFileError, Fault, KnowledgeError, ValidationError
-from graph.exchange import Answer, Progress, held, take_lines
-from graph.fold import ALWAYS, batches
+from graph.exchange import Answer, Progress, held, nodes_at, take_lines
+from graph.fold import batches
 from graph.journal import Json, canonical
-from graph.knowledge import Actor, State
+from graph.knowledge import Actor, NodeId, State
 from graph.recording import contradictions
 from graph.rows import Row, id_of
-from graph.service import Service
+from graph.service import Moment, Service
 from graph.staging import Line
 from graph.store import Store
 
@@ -251,19 +251,14 @@ async def export_folder(
     count = 0
     try:
         _make(folder)
-        async for batch in batches(_live_concepts(service, project), FILES):
-            against = await contradictions(service, project, [id_of(node) for node in batch])
-            for node in batch:
-                text = written(
-                    concept_of(node["key"], node["concept"]),
-                    state=State(node["state"]),
-                    created_at=node["valid_from"],
-                    updated_at=node["updated_at"],
-                    contradictions=against[id_of(node)],
-                )
-                _put(folder / file_name(node["key"]), text.encode())
-            count += len(batch)
-            progress(count)
+        head = await service.head(project)
+        at = Moment(head.seq if head else 0, service.now())
+        async for name, data in concept_files(service, project, at):
+            _put(folder / name, data)
+            count += 1
+            if count % FILES == 0:
+                progress(count)
+        progress(count)
     except OSError as error:
         message = f"{error.filename or folder}: {error.strerror or error}"
         raise ValidationError(message, field="DIR", allowed="a folder that can be written") from error
@@ -275,14 +270,24 @@ async def dangling(service: Service, project: str) -> list[Row]:
     return await service.store.read("concepts_dangling", project=project, first=DANGLING_MAX)
 
 
-async def _live_concepts(service: Service, project: str) -> AsyncIterator[Row]:
-    def page(last: Row | None) -> Row:
-        node = {"key": "", "generation": 0} if last is None else last["node"]
-        return {"project": project, "seq": ALWAYS, "after_key": node["key"], "after_generation": node["generation"]}
+async def concept_files(service: Service, project: str, at: Moment) -> AsyncIterator[tuple[str, bytes]]:
+    """The live concepts of a project at a moment, forgotten ones among them, each as a file's name and content."""
 
-    async for row in service.store.stream("export_nodes", page, FILES):
-        if row["node"]["concept"] is not None and not row["node"]["retired"]:
-            yield row["node"]
+    async def then(ids: Sequence[NodeId], _seq: int) -> dict[NodeId, Row]:
+        return await service.nodes(project, ids, at)
+
+    async for batch in batches(nodes_at(service.store, project, at.seq, then), FILES):
+        live = [node for node in batch if node["concept"] is not None and not node["retired"]]
+        against = await contradictions(service, project, [id_of(node) for node in live], at)
+        for node in live:
+            text = written(
+                concept_of(node["key"], node["concept"]),
+                state=State(node["state"]),
+                created_at=node["valid_from"],
+                updated_at=node["updated_at"],
+                contradictions=against[id_of(node)],
+            )
+            yield file_name(node["key"]), text.encode()
 
 
 def file_name(name: str) -> str:

@@ -19,16 +19,16 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from operator import attrgetter
 from tempfile import TemporaryFile
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from graph import fold
 from graph.commands import Command, read_command, read_event
 from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError
 from graph.graphml import GraphHeader, document
-from graph.journal import Event, canonical
+from graph.journal import Event, Head, canonical
 from graph.knowledge import Actor, NodeId, instant_text
 from graph.redaction import PERSONAL, Counts, Redactor
-from graph.rows import Row
+from graph.rows import Row, id_of
 from graph.staging import Chain, Line, Outcome, Staged, Staging
 from graph.store import BATCH_SECONDS, Decided, Store, Taken
 
@@ -329,6 +329,14 @@ def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
         yield batch
 
 
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file from where it stands. Of one that is too long to be an event, its start alone."""
+    while line := file.readline(LINE_BYTES_MAX + 1):
+        yield line
+        while len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
+            line = file.readline(LINE_BYTES_MAX + 1)
+
+
 def _read_lines(lines: Iterable[bytes], terms: Terms, report: Report) -> Iterator[Line]:
     for number, raw in enumerate(lines, start=1):
         if not raw.strip():
@@ -401,8 +409,8 @@ def _refuse_constant(name: str) -> object:
     raise ValueError(name)
 
 
-async def journal_file(store: Store, project: str) -> AsyncIterator[bytes]:
-    """A project's journal up to its present head, as a file, one chunk a page.
+async def journal_file(store: Store, project: str, until: int | None = None) -> AsyncIterator[bytes]:
+    """A project's journal up to a position, or to its present head, as a file, one chunk a page.
 
     Raises:
         NotFoundError: there is no such project; before the first chunk.
@@ -410,24 +418,32 @@ async def journal_file(store: Store, project: str) -> AsyncIterator[bytes]:
     heads = await store.read("project_head", project=project)
     if not heads:
         raise NotFoundError(f"there is no project {project!r}", field="project", allowed="a known project")
-    async for batch in fold.batches(fold.events(store, project, heads[0]["seq"]), PAGE):
+    async for batch in fold.batches(fold.events(store, project, until or heads[0]["seq"]), PAGE):
         yield b"".join(canonical(event.line()).encode() + b"\n" for event in batch)
 
 
+Marked = tuple[Head, frozenset[NodeId]]
+"""A position of the journal, and which nodes were at risk there."""
 Then = Callable[[Sequence[NodeId], int], Awaitable[dict[NodeId, Row]]]
 """Gives nodes as they were at a position of the journal."""
 
 
-async def graphml_file(store: Store, project: str, then: Then) -> AsyncIterator[bytes]:
+async def graphml_file(store: Store, project: str, then: Then, at: Marked | None = None) -> AsyncIterator[bytes]:
     """A project's nodes and live edges at one position of its journal, as GraphML.
 
     What is at risk is read at once, while writers wait for a moment; everything else is read page by page as it was
     at that position, so writers go on meanwhile and the file is of one piece.
 
+    Args:
+        store: Where it is.
+        project: Its name.
+        then: Gives what has changed since as it was.
+        at: What ``store.marked`` has told of that position; now unless given.
+
     Raises:
         NotFoundError: there is no such project; before the first chunk.
     """
-    head, marked = await store.marked(project)
+    head, marked = at or await store.marked(project)
     counts = (await store.read("export_counts", seconds=BATCH_SECONDS, project=project, seq=head.seq))[0]
     header = GraphHeader(
         project=project,
@@ -437,21 +453,26 @@ async def graphml_file(store: Store, project: str, then: Then) -> AsyncIterator[
         edge_count=counts["edges"],
         recorded_at=None if head.recorded_at is None else instant_text(head.recorded_at),
     )
-    nodes = _nodes_at(store, project, head.seq, marked, then)
+    nodes = _marked_nodes(nodes_at(store, project, head.seq, then), marked)
     async for chunk in document(header, nodes, _edges_at(store, project, head.seq)):
         yield chunk
 
 
-async def _nodes_at(store: Store, project: str, seq: int, marked: frozenset[NodeId], then: Then) -> AsyncIterator[Row]:
+async def nodes_at(store: Store, project: str, seq: int, then: Then) -> AsyncIterator[Row]:
+    """All nodes that a project had at a position of its journal, as they were then, by key; marks are left out."""
+
     def page(last: Row | None) -> dict[str, object]:
         node = {"key": "", "generation": 0} if last is None else last["node"]
         return {"project": project, "seq": seq, "after_key": node["key"], "after_generation": node["generation"]}
 
     async for row in store.stream("export_nodes", page, PAGE):
-        node, node_id = row["node"], (row["node"]["key"], row["node"]["generation"])
-        if node["updated_seq"] > seq:
-            node = (await then([node_id], seq))[node_id]
-        yield node | {"at_risk": node_id in marked}
+        node = row["node"]
+        yield node if node["updated_seq"] <= seq else (await then([id_of(node)], seq))[id_of(node)]
+
+
+async def _marked_nodes(nodes: AsyncIterator[Row], marked: frozenset[NodeId]) -> AsyncIterator[Row]:
+    async for node in nodes:
+        yield node | {"at_risk": id_of(node) in marked}
 
 
 async def _edges_at(store: Store, project: str, seq: int) -> AsyncIterator[Row]:

@@ -432,17 +432,17 @@ class Service:
             "relations": {row["relation"]: row["edges"] for row in relations},
         }
 
-    def export_journal(self, project: str) -> AsyncIterator[bytes]:
+    def export_journal(self, project: str, until: int | None = None) -> AsyncIterator[bytes]:
         """A project's journal as a file (journal.md), in chunks; raises NotFoundError before the first."""
-        return exchange.journal_file(self.store, project)
+        return exchange.journal_file(self.store, project, until)
 
-    def export_graphml(self, project: str) -> AsyncIterator[bytes]:
-        """A project's graph as GraphML, in chunks; raises NotFoundError before the first."""
+    def export_graphml(self, project: str, at: exchange.Marked | None = None) -> AsyncIterator[bytes]:
+        """A project's graph as GraphML, now or as it was, in chunks; raises NotFoundError before the first."""
 
         async def then(ids: Sequence[NodeId], seq: int) -> dict[NodeId, Row]:
             return await self.nodes(project, ids, Moment(seq, self.now()))
 
-        return exchange.graphml_file(self.store, project, then)
+        return exchange.graphml_file(self.store, project, then, at)
 
     async def ready(self) -> tuple[str, ...]:
         """Return when requests can be served; as ``Readiness.require``."""

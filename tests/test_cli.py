@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil
 import pytest
-from conftest import cache
+from conftest import cache, wipe
 from make_sample import SAMPLE
 
 from api.report import traced
@@ -535,6 +535,23 @@ def test_a_graph_comes_out_as_graphml(small: None, whence: Run, tmp_path: Path) 
 def test_a_project_comes_out_as_prov(small: None, whence: Run) -> None:
     assert whence("export", "prov").stdout.startswith("document\n")
     assert len(json.loads(whence("export", "prov", "--form", "json").stdout)["activity"]) == 5
+
+
+def test_a_backup_is_restored_by_the_command_and_a_damaged_one_named(
+    small: None, whence: Run, service: Service, loop: asyncio.Runner, tmp_path: Path
+) -> None:
+    file = tmp_path / "a backup.zip"
+    made = json.loads(whence("backup", str(file), "--json").stdout)
+    assert (made["bytes"], [each["project"] for each in made["projects"]]) == (file.stat().st_size, ["default"])
+    loop.run(wipe(service.store))
+    damaged = tmp_path / "half.zip"
+    damaged.write_bytes(file.read_bytes()[:-100])
+    refused = whence("restore", str(damaged))
+    assert (refused.returncode, "no backup" in refused.stderr) == (2, True)
+    restored = whence("restore", str(file))
+    assert (restored.returncode, restored.stdout) == (0, f"default: {made['projects'][0]['events']} events; verified\n")
+    again = json.loads(whence("restore", str(file), "--json").stdout)["projects"]
+    assert [(each["taken"], each["ok"]) for each in again] == [(0, True)]
 
 
 def test_an_export_that_fails_leaves_what_was_there(small: None, whence: Run, tmp_path: Path) -> None:
