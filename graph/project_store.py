@@ -48,6 +48,7 @@ class ProjectStore:
         self._project = checked_key(project, "project")
         self._actor = actor
         self._semantic = semantic
+        self._installed: set[str] = set()  # models whose index is there
 
     async def save(self, *objects: KnowledgeObject) -> list[Taken | KnowledgeError]:
         """Propose objects; what was forgotten under their keys is recalled with them."""
@@ -86,7 +87,9 @@ class ProjectStore:
         vector = _unit(representation.vector, representation.profile)
         node = await self._node(representation.key)
         representations = Representations(self._service.store, representation.profile)
-        await representations.install()
+        if representations.model not in self._installed:
+            await representations.install()
+            self._installed.add(representations.model)
         wanted = Wanted(*id_of(node), node["proposition"])
         await representations.add(self._project, [(wanted, vector)], seconds=BATCH_SECONDS)
 
@@ -200,6 +203,9 @@ class ProjectStore:
         }
         store = self._service.store
         if wanted.vector is None or wanted.profile is None:
+            if wanted.vector is not None:
+                message = "a vector says nothing without its model"
+                raise ValidationError(message, field="profile", allowed="the profile of the model that made it")
             rows = await store.read("search_words", **given) if terms else []
             return [row | {"cosine": None} for row in rows]
         vector = _unit(wanted.vector, wanted.profile)

@@ -259,7 +259,7 @@ def test_a_hybrid_search_gives_active_objects_unless_others_are_asked_for(contra
     assert contract.found(text="of the and") == []
     with pytest.raises(LimitError):
         contract.found(text="depot", candidates=1_001)
-    for wrong in ({"candidates": 0}, {"limit": 0}, {"limit": 101}, {"text": " "}):
+    for wrong in ({"candidates": 0}, {"limit": 0}, {"limit": 101}, {"text": " "}, {"vector": [1.0]}):
         with pytest.raises(ValidationError):
             contract.found(**{"text": "depot", **wrong})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -95,7 +96,7 @@ def test_a_provider_whose_matter_the_goal_is_not_is_not_asked() -> None:
     ]
 
 
-@pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan"), float("inf"), RuntimeError("no")])
+@pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan"), float("inf"), "much", RuntimeError("no")])
 def test_a_provider_that_cannot_say_how_much_it_is_concerned_is_reported_and_not_asked(weight: Any) -> None:
     plan, results = load(Given("a", [piece("k")]), Given("b", [piece("k")], weight=weight))
     assert keys(results) == [["k"]]
@@ -184,6 +185,7 @@ def test_a_provider_that_fails_is_reported_and_the_rest_answer(failure: BaseExce
         piece("k", valid_from="yesterday"),
         piece("k", links=("",)),
         piece("k", cautions=None),
+        piece("k", "\x00", stored="by somebody"),
         Piece(cast("Any", None), "text", 1.0, "x:y", "file"),
     ],
 )
@@ -194,6 +196,19 @@ def test_what_is_no_piece_is_left_out_with_a_reason_and_the_others_are_taken(gar
     assert plan.reports[0].omissions[0][1]
 
 
+@pytest.mark.parametrize("message", [Omitted(1, cast("Any", ["no pair"])), Omitted(cast("Any", "many"))])
+def test_a_provider_that_counts_in_no_way_that_is_known_is_reported(message: Omitted) -> None:
+    plan, results = load(Given("bad", [piece("early"), message]), Given("good", [piece("k")]))
+    assert keys(results) == [["early"], ["k"]]
+    assert plan.reports[0].outcome is Outcome.FAILED
+
+
+def test_a_provider_that_gives_anything_but_pieces_without_end_is_not_listened_to_for_ever() -> None:
+    plan, results = load(Given("endless", cast("Any", itertools.repeat(Omitted(1)))), Given("good", [piece("k")]))
+    assert keys(results) == [[], ["k"]]
+    assert plan.reports[0].omitted < 1_000
+
+
 def test_no_more_is_taken_of_a_provider_than_the_budget_has_use_for() -> None:
     plan, results = load(Given("a", [piece(f"k{at}") for at in range(500)]), budget=1_200)
     assert len(results[0].pieces) == plan.request.limit == 80
@@ -202,9 +217,9 @@ def test_no_more_is_taken_of_a_provider_than_the_budget_has_use_for() -> None:
 def test_what_comes_from_elsewhere_is_redacted_before_anything_sees_it() -> None:
     secret = piece("k", f"the token is {TOKEN}", source=f"https://x.example/?t={TOKEN}", cautions=(f"see {TOKEN}",))
     refused = piece("b", "\x00")
-    given = Given("a", [secret, refused, Omitted(1, ((TOKEN, f"because of {TOKEN}"),))], failure=NotFoundError(TOKEN))
+    given = Given("a", [secret, refused, Omitted(1, ((TOKEN, f"{'x ' * 240}{TOKEN}"),))], failure=NotFoundError(TOKEN))
     plan, results = load(given)
-    assert TOKEN not in repr((results[0].pieces, plan.reports))
+    assert TOKEN[:20] not in repr((results[0].pieces, plan.reports))
     assert sum(plan.reports[0].redacted.values()) == 3
     assert "[REDACTED:" in results[0].pieces[0].text
 
@@ -252,9 +267,32 @@ def test_what_says_otherwise_under_the_same_name_is_told_of_both() -> None:
         Given("b", [piece("returns", "Nothing ever goes back.", source="x:b")]),
     )
     cautions = {item.node["key"]: item.cautions for item in left.found.items}
-    assert "disputed: b:returns says otherwise" in cautions["a:returns"]
-    assert "disputed: a:returns says otherwise" in cautions["b:returns"]
+    assert "disputed: otherwise b:returns" in cautions["a:returns"]
+    assert "disputed: otherwise a:returns" in cautions["b:returns"]
     assert edges == 1
+
+
+def test_who_stands_for_another_is_told_of_what_says_otherwise() -> None:
+    left, _, _ = made(
+        Given("a", [piece("returns", "Goods go back within 30 days.", score=0.5), piece("x", "Another matter")]),
+        Given("b", [piece("returns", "goods go back within 30 days", source="x:b")]),
+        Given("c", [piece("returns", "Nothing ever goes back.", source="x:c")]),
+    )
+    cautions = {item.node["key"]: item.cautions for item in left.found.items}
+    (kept,) = {"a:returns", "b:returns"} & cautions.keys()
+    assert "disputed: otherwise c:returns" in cautions[kept]
+    assert f"disputed: otherwise {kept}" in cautions["c:returns"]
+
+
+def test_what_says_otherwise_cannot_crowd_out_what_it_is_against() -> None:
+    many = [piece("returns", f"{chr(107 + at)}xx {chr(107 + at)}yy", source=f"x:{at}") for at in range(10)]
+    left, _, _ = made(Given("a", [piece("returns")]), Given("b", many))
+    caution = left.found.items[0].cautions[-1]
+    assert caution == "disputed: otherwise b:returns"
+    several = [Given(name, [one]) for name, one in zip("bcdefg", many, strict=False)]
+    left, _, _ = made(Given("a", [piece("returns")]), *several)
+    caution = left.found.items[0].cautions[-1]
+    assert caution == "disputed: otherwise b:returns, c:returns, d:returns and 3 more"
 
 
 def test_what_nobody_recorded_says_so() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from graph.retrieval import OMISSIONS_MAX, Retrieval
 FILES_MAX = 2_000  # looked at in one reading; a larger folder is worth importing
 BYTES_MAX = 8 * 1024 * 1024  # of them together: more takes longer than who asks will wait
 INTENT = 0.8  # what nobody has recorded stands behind what the project holds
+_THREADS = ThreadPoolExecutor(4, "whence-folder")  # of its own, since a file system that is away holds threads for ever
 
 
 @dataclass(slots=True)
@@ -57,7 +60,8 @@ class FolderProvider:
         """
         stopped = threading.Event()
         try:
-            pieces, omitted = await asyncio.to_thread(self._read, request, stopped)
+            reading = asyncio.get_running_loop().run_in_executor(_THREADS, self._read, request, stopped)
+            pieces, omitted = await reading
         finally:
             stopped.set()  # a thread cannot be cancelled
         for piece in pieces:
@@ -75,7 +79,8 @@ class FolderProvider:
             try:
                 pieces.append(_piece(read(looked.contents[at]), (self._folder / path).as_uri(), score))
             except ConceptFileError as error:
-                looked.omitted.append((path, f"{error.kind} in line {error.line}: {error.message}"))
+                # The message may quote the file, cut somewhere within a secret.
+                looked.omitted.append((path, f"{error.kind} in line {error.line}"))
         return pieces, Omitted(len(looked.omitted), tuple(looked.omitted[:OMISSIONS_MAX]))
 
     def _looked(self, stopped: threading.Event) -> _Looked:
@@ -87,6 +92,9 @@ class FolderProvider:
             if len(looked.paths) == FILES_MAX or size > BYTES_MAX:
                 looked.omitted.append((name, f"and all behind it: {FILES_MAX:,} files, {BYTES_MAX:,} bytes are read"))
                 break
+            if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self._folder)):
+                looked.omitted.append((name, "a link out of the folder is not followed"))
+                continue
             try:
                 data = content(path)
             except ConceptFileError as error:

@@ -3,7 +3,8 @@
 The repository may be anybody's. ``git`` reads it in a process of its own, with an environment that holds nothing of
 ours and no settings but these: no pager, no signatures, no transport to anywhere, no settings of the user or machine.
 What the repository's own settings could still have run is switched off by name; ``git log`` runs no hooks. A folder
-that belongs to another user git refuses to read.
+that belongs to another user git refuses to read; where a ``.git`` leads elsewhere, as a linked work tree's does, git
+follows it.
 """
 
 from __future__ import annotations
@@ -121,11 +122,10 @@ class GitProvider:
         git = shutil.which("git")
         if git is None:
             raise UnavailableError("there is no git", field="PATH", allowed="a PATH on which git is")
-        if not self._folder.is_dir():
-            raise ValidationError(f"{self._folder} is no folder", field="location", allowed="a repository's folder")
         settings = [part for setting in _SETTINGS for part in ("-c", setting)]
-        command = [git, "--no-pager", "--no-optional-locks", "--literal-pathspecs", *settings, *_LOG]
-        async with _running([*command, f"--max-count={COMMITS_MAX}", "HEAD", "--"], self._folder) as process:
+        command = [git, "-C", str(self._folder), "--no-pager", "--no-optional-locks", *settings, *_LOG]
+        command += [f"--max-count={COMMITS_MAX}", "HEAD", "--"]
+        async with _running(command, _environment(self._folder)) as process:
             output, ended = await _read(process)
             return output, ended and await process.wait() == 0
 
@@ -149,12 +149,11 @@ def _environment(folder: Path) -> Mapping[str, str]:
 
 
 @asynccontextmanager
-async def _running(command: list[str], folder: Path) -> AsyncGenerator[Process]:
+async def _running(command: list[str], environment: Mapping[str, str]) -> AsyncGenerator[Process]:
     """A process with all that it starts; both are ended at the end, whatever they are at."""
     process = await asyncio.create_subprocess_exec(
         *command,
-        cwd=folder,
-        env=_environment(folder),
+        env=environment,
         stdin=DEVNULL,
         stdout=PIPE,
         stderr=DEVNULL,
@@ -163,12 +162,17 @@ async def _running(command: list[str], folder: Path) -> AsyncGenerator[Process]:
     try:
         yield process
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            if hasattr(os, "killpg"):
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
+        if process.returncode is None:
+            _kill(process)
         await process.communicate()  # what is still in the pipe, which is not closed before
+
+
+def _kill(process: Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)  # the session that it leads
+        else:
+            process.kill()
 
 
 async def _read(process: Process) -> tuple[bytes, bool]:
@@ -179,7 +183,7 @@ async def _read(process: Process) -> tuple[bytes, bool]:
         parts.append(part)
         size += len(part)
         if size > BYTES_MAX:
-            return b"".join(parts), False
+            return b"".join(parts)[:BYTES_MAX], False
     return b"".join(parts), True
 
 

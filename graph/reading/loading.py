@@ -14,15 +14,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graph.errors import KnowledgeError, ValidationError
-from graph.knowledge import PROPOSITION_CHARS_MAX, Kind, checked_instant, checked_key, checked_text
+from graph.knowledge import PROPOSITION_CHARS_MAX, Kind, checked_instant, checked_key, checked_text, without_forbidden
 from graph.reading.planning import Outcome, Plan, Planned, Report
-from graph.reading.provider import LINKS_MAX, Basis, Omitted, Piece, Provider, Request
+from graph.reading.provider import LINKS_MAX, Basis, Omitted, Piece, Provider, Request, Stored
 from graph.redaction import Redactor, redact
 from graph.retrieval import OMISSIONS_MAX
 
 GRACE_SECONDS = 1.0  # for a provider to end once it was told to; whoever does not is left behind
+OTHERS_MAX = 100  # messages beside pieces: a provider that gives nothing else would never end
 CAUTIONS_MAX = 10  # of one piece
 TOLD_CHARS_MAX = 500  # of a reason, or of the key that it is about
+_LOOKED_AT = 10 * TOLD_CHARS_MAX  # a secret that is cut is none that could be known
 _LOG = logging.getLogger("whence.reading")
 _left_behind: set[asyncio.Task[None]] = set()  # the event loop itself holds tasks weakly
 
@@ -51,10 +53,26 @@ class _Given:
     omitted: int = 0
     omissions: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     failure: str | None = None
+    messages: int = 0
+
+    def take(self, one: Piece | Omitted | Basis, limit: int) -> bool:
+        """Keep what was given next; False where no more is taken."""
+        self.messages += 1
+        if isinstance(one, Basis):
+            self.basis = one
+        elif isinstance(one, Omitted):
+            self.omit(one)
+        elif len(self.pieces) == limit:
+            return False
+        else:
+            self.pieces.append(one)
+        return self.messages < limit + OTHERS_MAX
 
     def omit(self, omitted: Omitted) -> None:
+        """Count what was left out, and keep the first reasons."""
         self.omitted += max(omitted.count, len(omitted.named))
-        self.omissions += omitted.named[: OMISSIONS_MAX - len(self.omissions)]
+        named = omitted.named[: OMISSIONS_MAX - len(self.omissions)]
+        self.omissions += [(str(key)[:_LOOKED_AT], str(reason)[:_LOOKED_AT]) for key, reason in named]
 
 
 async def loaded(plan: Plan, seconds: float) -> list[Loaded]:
@@ -97,13 +115,7 @@ async def _ask(provider: Provider, request: Request, given: _Given) -> None:
     try:
         async with _closing(provider.stream(request)) as stream:
             async for one in stream:
-                if isinstance(one, Basis):
-                    given.basis = one
-                elif isinstance(one, Omitted):
-                    given.omit(one)
-                elif len(given.pieces) < request.limit:
-                    given.pieces.append(one)
-                else:
+                if not given.take(one, request.limit):
                     break
     except KnowledgeError as error:
         given.failure = f"{error.code}: {error.message}"
@@ -145,7 +157,7 @@ def _checked_all(plan: Plan, given: Sequence[_Given], outcomes: Sequence[Outcome
 
 def _told(text: str) -> str:
     """What a provider says of itself, which may quote what it read."""
-    return redact(text[:TOLD_CHARS_MAX])[0]
+    return without_forbidden(redact(text[:_LOOKED_AT])[0][:TOLD_CHARS_MAX])
 
 
 def _refused(piece: Piece, reason: str) -> Omitted:
@@ -161,7 +173,7 @@ def _checked(piece: Piece, report: Report) -> Piece:
     """
     if not piece.score > 0 or piece.score == float("inf"):
         raise ValidationError(f"score is {piece.score}", field="score", allowed="a finite number above 0")
-    if piece.stored is not None:
+    if isinstance(piece.stored, Stored):
         return piece
     redactor = Redactor()
     # Before it is looked at for secrets, whose time grows with the text.
@@ -180,6 +192,7 @@ def _checked(piece: Piece, report: Report) -> Piece:
         valid_from=None if piece.valid_from is None else checked_instant(piece.valid_from, "valid_from"),
         links=tuple(checked_key(link, "links") for link in piece.links[:LINKS_MAX]),
         cautions=tuple(redactor.text(caution) for caution in cautions),
+        stored=None,
     )
     report.redacted += redactor.counts
     return checked

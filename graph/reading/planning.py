@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -115,10 +114,11 @@ def planned(reading: Reading, providers: Sequence[Provider]) -> Plan:
 def _weight(provider: Provider, goal: str, report: Report) -> float:
     try:
         weight = provider.intent_match(goal)
+        fits = 0 <= weight <= 1
     except Exception as error:  # noqa: BLE001  whatever somebody else's provider does
         report.outcome, report.reason = Outcome.FAILED, f"intent_match: {type(error).__name__}"
         return 0.0
-    if not math.isfinite(weight) or not 0 <= weight <= 1:
+    if not fits:
         report.outcome, report.reason = Outcome.FAILED, f"intent_match is {weight}, not from 0 to 1"
         return 0.0
     if weight == 0:

@@ -18,6 +18,7 @@ from graph.reading.provider import Piece
 from graph.retrieval import OMISSIONS_MAX, WANTED_MAX, Found, Item
 from graph.rows import Row, id_of
 
+NAMED_MAX = 3  # others of one name that a caution names
 _DRAWN = 0.5  # of the way to the best piece of another provider that a piece is linked to, as search has it
 
 
@@ -62,9 +63,9 @@ def reduced(results: Sequence[Loaded], links: Sequence[Link]) -> Reduced:
     for at in left[WANTED_MAX:]:
         _omit(found, pieces[at], f"more than {WANTED_MAX} matched")
     left = left[:WANTED_MAX]
-    others = _others(links, pieces, left)
+    disputes = _disputes(links, pieces, folded, left)
     found.items = [
-        replace(_item(pieces[at], via.get(at)), score=scores[at], cautions=(*_cautions(pieces[at]), *others[at]))
+        replace(_item(pieces[at], via.get(at)), score=scores[at], cautions=(*_cautions(pieces[at]), *disputes[at]))
         for at in left
     ]
     return Reduced(found, [_evidence(pieces[at].piece) for at in left], [pieces[at] for at in left])
@@ -76,8 +77,8 @@ def _found(results: Sequence[Loaded]) -> Found:
     for result in results:
         report = result.source.report
         found.omitted += report.omitted
-        named_so_far = [(key if result.basis else f"{report.name}:{key}", why) for key, why in report.omissions]
-        found.omissions += named_so_far[: OMISSIONS_MAX - len(found.omissions)]
+        omissions = [(key if result.basis else f"{report.name}:{key}", why) for key, why in report.omissions]
+        found.omissions += omissions[: OMISSIONS_MAX - len(found.omissions)]
         if result.basis is not None:
             found.seq, found.embedder = result.basis.seq, result.basis.embedder
     return found
@@ -129,14 +130,25 @@ def _folded(pieces: Sequence[Offered], order: Sequence[int], found: Found) -> di
     return folded
 
 
-def _others(links: Sequence[Link], pieces: Sequence[Offered], left: Sequence[int]) -> Mapping[int, list[str]]:
-    """For each piece that is left the cautions for others of its name, which say something else."""
-    cautions: dict[int, list[str]] = {at: [] for at in left}
+def _disputes(
+    links: Sequence[Link], pieces: Sequence[Offered], folded: Mapping[int, int], left: Sequence[int]
+) -> dict[int, tuple[str, ...]]:
+    """For each piece that is left the caution for others of its name, which say something else."""
+    others: dict[int, list[str]] = {at: [] for at in left}
     for link in links:
-        if link.relation == SAME_NAME and link.source in cautions and link.target in cautions:
-            for at, other in ((link.source, link.target), (link.target, link.source)):
-                cautions[at].append(f"disputed: {_key(pieces[other])} says otherwise")
-    return cautions
+        ends = folded[link.source], folded[link.target]
+        if link.relation == SAME_NAME and ends[0] != ends[1] and all(end in others for end in ends):
+            others[ends[0]].append(_key(pieces[ends[1]]))
+            others[ends[1]].append(_key(pieces[ends[0]]))
+    return {at: _disputed(sorted(set(keys))) for at, keys in others.items()}
+
+
+def _disputed(keys: Sequence[str]) -> tuple[str, ...]:
+    """A caution that does not grow with those who say otherwise, who could crowd out what they are against."""
+    if not keys:
+        return ()
+    more = f" and {len(keys) - NAMED_MAX} more" if len(keys) > NAMED_MAX else ""
+    return (f"disputed: otherwise {', '.join(keys[:NAMED_MAX])}{more}",)
 
 
 def _cautions(one: Offered) -> tuple[str, ...]:
