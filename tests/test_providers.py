@@ -13,17 +13,20 @@ import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from graph.concept_folder import FolderTerms, import_folder
 from graph.embedded import Connection
 from graph.errors import LimitError, ValidationError
-from graph.knowledge import Actor, ActorType
+from graph.knowledge import Actor, ActorType, without_forbidden
 from graph.reading import folder_provider, git_provider, providers
 from graph.reading.folder_provider import FolderProvider
-from graph.reading.git_provider import GitProvider
+from graph.reading.git_provider import GitProvider, commits_in
 from graph.reading.loading import Loaded, loaded
 from graph.reading.planning import Outcome, Reading, Report, planned
 from graph.reading.provider import Piece, Provider
@@ -178,6 +181,18 @@ def test_secrets_of_a_folder_never_leave_it(tmp_path: Path) -> None:
     assert sum(report.redacted.values()) == 1
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.binary(max_size=300) | st.text(max_size=200).map(lambda body: f"---\nname: n\ntype: fact\n---\n{body}".encode())
+)
+def test_a_file_is_a_piece_or_is_left_out_whatever_its_bytes_are(content: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "n.md").write_bytes(b"goods " + content if content[:3] != b"---" else content + b" goods")
+        pieces, report = read(FolderProvider("notes", folder), "goods")
+    assert report.outcome is Outcome.ANSWERED
+    assert len(pieces) + report.omitted <= 1
+
+
 @needs_posix
 def test_nothing_in_a_folder_holds_a_reading_up(tmp_path: Path) -> None:
     note(tmp_path, "good", "goods")
@@ -321,6 +336,18 @@ def test_messages_are_taken_as_they_are_whatever_they_hold(repository: Repositor
     assert told >= {"goods [REDACTED:forge-token]", "goods caf\u00e9"}
     assert TOKEN not in repr((pieces, report))
     assert report.omitted == 1  # the long one
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.binary(max_size=40).map(lambda text: text.replace(b"\0", b" ")), max_size=6), st.data())
+def test_what_is_cut_of_a_history_takes_no_other_commit_along(messages: list[bytes], data: st.DataObject) -> None:
+    output = b"".join(b"%040d\0%d\0%s\0" % (at, at, message) for at, message in enumerate(messages))
+    whole = commits_in(output)
+    assert [int(commit.sha) for commit in whole] == [
+        at for at, message in enumerate(messages) if without_forbidden(message.decode(errors="replace")).strip()
+    ]
+    cut = commits_in(output[: data.draw(st.integers(0, len(output)))])
+    assert cut == whole[: len(cut)]
 
 
 HOSTILE_SETTINGS: Mapping[str, str] = {
@@ -507,8 +534,8 @@ def _lives(pid: int) -> bool:
 def test_without_git_the_rest_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     note(tmp_path, "good", "goods")
     monkeypatch.setenv("PATH", str(tmp_path))
-    given: Sequence[Provider] = [GitProvider("git", str(tmp_path)), FolderProvider("notes", str(tmp_path))]
-    plan = planned(Reading("P", "goods"), given)
+    both: Sequence[Provider] = [GitProvider("git", str(tmp_path)), FolderProvider("notes", str(tmp_path))]
+    plan = planned(Reading("P", "goods"), both)
     results = asyncio.run(loaded(plan, 30.0))
     assert [report.outcome for report in plan.reports] == [Outcome.FAILED, Outcome.ANSWERED]
     assert [piece.key for piece in results[1].pieces] == ["good"]

@@ -60,7 +60,7 @@ _LOG = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Commit:
+class Commit:
     """A commit: its full name, when it was made, and its message."""
 
     sha: str
@@ -94,7 +94,7 @@ class GitProvider:
             ValidationError: there is no repository, or git does not read it.
         """
         output, whole = await self._history()
-        commits = await asyncio.to_thread(_commits, output)
+        commits = await asyncio.to_thread(commits_in, output)
         if not commits and not whole:
             message = f"git reads no history in {self._folder}"
             raise ValidationError(message, field="location", allowed="a repository of the same user, with a commit")
@@ -106,7 +106,7 @@ class GitProvider:
             reason = f"what is older is not read: {COMMITS_MAX:,} commits, {BYTES_MAX:,} bytes, or as far as git came"
             yield Omitted(1, ((oldest, reason),))
 
-    def _piece(self, commit: _Commit, score: float) -> Piece:
+    def _piece(self, commit: Commit, score: float) -> Piece:
         return Piece(
             key=commit.sha[:_ABBREVIATED],
             text=commit.message,
@@ -187,15 +187,19 @@ async def _read(process: Process) -> tuple[bytes, bool]:
     return b"".join(parts), True
 
 
-def _commits(output: bytes) -> list[_Commit]:
-    """The commits in git's output that are whole and say something."""
+def commits_in(output: bytes) -> list[Commit]:
+    """The commits in git's output that are whole and say something, the newest first.
+
+    Args:
+        output: For each commit its name, seconds since 1970 and its message, each ended by a null byte.
+    """
     fields = output.split(b"\0")
-    commits: list[_Commit] = []
+    commits: list[Commit] = []
     for at in range(0, len(fields) - 3, 3):  # each message has an end, so behind the last one lies what was cut
         sha, time, message = fields[at : at + 3]
         text = without_forbidden(message.decode(errors="replace").replace("\r\n", "\n")).strip()
         if text:
-            commits.append(_Commit(sha.decode(errors="replace"), _time(time), text))
+            commits.append(Commit(sha.decode(errors="replace"), _time(time), text))
     return commits
 
 
