@@ -514,7 +514,7 @@ def test_a_git_that_does_not_end_is_ended_with_all_that_it_started(
     program.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > '{pid}'\nwait\n", "utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    _, report = repository.read("goods", seconds=1.0)
+    _, report = repository.read("goods", seconds=3.0)
     assert report.outcome is Outcome.TOO_SLOW
     started = int(pid.read_text("utf-8"))
     deadline = time.monotonic() + 10

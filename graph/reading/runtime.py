@@ -64,7 +64,8 @@ class Runtime:
     async def read(self, reading: Reading) -> Answer:
         """The best block for a goal of what all providers give in time, in the same bytes for the same pieces.
 
-        A provider that fails or is too slow takes nothing from the others; the reports say so.
+        A provider that fails or is too slow takes nothing from the others; the reports say so. Behind their deadline
+        comes the time of one append, which is at most 30 s where the database hangs.
 
         Raises:
             LimitError: more than 8 providers, or a budget that is larger than that of any reader.
