@@ -40,6 +40,7 @@ from strawberry.http.base import BaseRequestProtocol
 from strawberry.types import ExecutionResult
 from strawberry.types.execution import PreExecutionError
 
+from api import analyst
 from api.checks import Facts
 from api.connections import BoundedConnection
 from api.direct import Direct
@@ -441,6 +442,7 @@ def create_app(
             Route("/healthz", _health),
             Route("/readyz", routes.ready),
             Route("/export/{file:path}", routes.export),
+            *analyst.routes(),
         ],
         exception_handlers={RoutingError: _unrouted, Exception: _failed},
     )

@@ -156,6 +156,21 @@ def down(*, machine: Json = False) -> None:
     Screen(machine=machine).answer(ended, lambda: [f"stopped process {ended['pid']} in {ended['seconds']} s"])
 
 
+@app.command(epilog="Example: whence analyst --project peps")
+def analyst(
+    *,
+    project: Annotated[
+        list[str] | None,
+        typer.Option("--project", "-p", metavar="NAME", help="This one alone; may be repeated. All unless given."),
+    ] = None,
+    machine: Json = False,
+) -> int:
+    """Run Neo4j Browser over a copy in which nobody can write, with a guide of queries, until Ctrl-C."""
+    from api import analyst_copy  # noqa: PLC0415
+
+    return analyst_copy.analyst(configured(), project or (), Screen(machine=machine))
+
+
 @app.command("import", epilog="Example: whence import events.jsonl --project mine")
 def import_(
     file: Annotated[

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from api import embedders, presence
+from api.analyst import browser_settings
 from api.app import serve
 from api.connect import named
 from api.course import watched
@@ -27,7 +28,7 @@ from api.interrupt import ends_as_interrupt
 from api.presence import Presence
 from api.screen import Screen
 from api.settings import Settings
-from graph.embedded import Connection, EmbeddedNeo4j
+from graph.embedded import SERVE, Connection, EmbeddedNeo4j
 from graph.embedded.secret import write_private
 from graph.embedding.filler import Filler
 from graph.embedding.semantic import Semantic
@@ -77,9 +78,12 @@ def up(settings: Settings, wanted: Wanted, screen: Screen) -> int:
     ends_as_interrupt(signals.append)
     try:
         with presence.held(settings.home, embedded=settings.neo4j_uri is None) as mine:
-            _require_address(wanted)
+            wanted = replace(wanted, port=_free_port(wanted))
             _require_ready_file(wanted.ready_file)
-            with _database(settings, screen) as (connection, restart), asyncio.Runner(loop_factory=_loop()) as runner:
+            with (
+                _database(settings, wanted, screen) as (connection, restart),
+                asyncio.Runner(loop_factory=_loop()) as runner,
+            ):
                 here = replace(mine, bolt=connection.uri, browser=connection.browser)
                 here.write(settings.home)
                 runner.run(_serve(settings, wanted, connection, restart, here, screen))
@@ -90,11 +94,12 @@ def up(settings: Settings, wanted: Wanted, screen: Screen) -> int:
     return 0 if signal.SIGTERM in signals else 130
 
 
-def _require_address(wanted: Wanted) -> None:
-    """Find out before Neo4j is started, which takes its time."""
+def _free_port(wanted: Wanted) -> int:
+    """The port that will be listened on; found out before Neo4j is started, which takes its time and is told it."""
     try:
         family = socket.AF_INET6 if ":" in wanted.host else socket.AF_INET
-        socket.create_server((wanted.host, wanted.port), family=family).close()
+        with socket.create_server((wanted.host, wanted.port), family=family) as listening:
+            return listening.getsockname()[1]
     except OSError as error:
         ours = error.errno in (errno.EADDRINUSE, errno.EACCES)
         cause = (error.strerror or str(error)).partition(" (while")[0]
@@ -121,14 +126,17 @@ def _require_ready_file(path: Path | None) -> None:
 
 
 @contextmanager
-def _database(settings: Settings, screen: Screen) -> Generator[tuple[Connection, Callable[[], None] | None]]:
+def _database(
+    settings: Settings, wanted: Wanted, screen: Screen
+) -> Generator[tuple[Connection, Callable[[], None] | None]]:
     """The database, and how it is restarted if that is for us to do."""
     connection = named(settings)
     if connection is not None:
         yield connection, None
         return
     screen.tell(f"Starting Neo4j in {settings.home}; the first start fetches 121 MB and takes a minute or two.")
-    with EmbeddedNeo4j(settings.home) as server:
+    loaded = browser_settings(_url(wanted.host, wanted.port), DEMO if wanted.demo else "default")
+    with EmbeddedNeo4j(settings.home, replace(SERVE, settings=(*SERVE.settings, *loaded))) as server:
         connection = server.connection
         assert connection is not None, "a server that was started is connected"
         yield connection, server.restart
