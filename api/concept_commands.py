@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from api.command import Json, Project, asked, configured
-from api.screen import Screen
+from api.screen import Screen, harmless
 from graph.errors import ValidationError
 from graph.knowledge import checked_key
 
@@ -42,7 +43,8 @@ def import_(
 
     async def work(service: Service) -> concept_report.Imported:
         with watched(screen, total, lambda files: files) as progress:
-            made = await import_folder(service.store, folder, terms, progress)
+            policy = await service.policies.of(project)
+            made = await import_folder(service.store, folder, replace(terms, policy=policy), progress)
         return concept_report.Imported(made, await dangling(service, project))
 
     made = asked(screen, settings, work)
@@ -75,6 +77,30 @@ def export(
 
     answer = {"project": project, "folder": str(folder), "files": asked(screen, configured(), work)}
     screen.answer(answer, lambda: [f"{answer['files']:,} files in {folder}"])
+
+
+@concepts.command("types", epilog="Example: whence concepts types policy incident --project mine")
+def types(
+    names: Annotated[list[str] | None, typer.Argument(metavar="TYPE…", help="Those that it has from now on.")] = None,
+    *,
+    default: Annotated[bool, typer.Option("--default", help="The default ones from now on.")] = False,
+    project: Project = "default",
+    machine: Json = False,
+) -> None:
+    """Show or set the types that concepts of a project may have. What is there already keeps its type."""
+    screen, wanted = Screen(machine=machine), [] if default else names
+    if default and names:
+        raise ValidationError(
+            "the default types are a list of their own", field="--default", allowed="no TYPE beside it"
+        )
+
+    async def work(service: Service) -> dict[str, object]:
+        if wanted is not None:
+            await service.policies.allow(project, wanted)
+        return {"project": project, "types": list((await service.policies.of(project)).types)}
+
+    answer = asked(screen, configured(), work)
+    screen.answer(answer, lambda: [harmless(", ".join(cast("list[str]", answer["types"])))])
 
 
 def _refuse_used(folder: Path, *, overwrite: bool) -> None:

@@ -101,6 +101,41 @@ def backfill(
     return 1 if answer["failed"] else 0
 
 
+@commands.command(epilog="Example: whence redaction --off email --project mine")
+def redaction(
+    *,
+    off: Annotated[
+        list[str] | None, typer.Option(metavar="KIND", help="Leave this kind in from now on; may be repeated.")
+    ] = None,
+    on: Annotated[
+        list[str] | None, typer.Option(metavar="KIND", help="Take this kind out again from now on; may be repeated.")
+    ] = None,
+    project: Project = "default",
+    machine: Json = False,
+) -> None:
+    """Show or set which kinds of personal data are taken out of what is written to a project; secrets always are.
+
+    What is there already stays as it is.
+    """
+    from graph.redaction import personal_kinds  # noqa: PLC0415
+
+    screen, settings = Screen(machine=machine), configured()
+    left_in, taken_out = personal_kinds(off or (), "--off"), personal_kinds(on or (), "--on")
+
+    async def work(service: Service) -> dict[str, list[str]]:
+        if left_in or taken_out:
+            kept = (await service.policies.of(project)).kept
+            await service.policies.keep(project, (kept - taken_out) | left_in)
+        policy = await service.policies.of(project)
+        return {"redacted": sorted(policy.redacting), "kept": sorted(policy.kept)}
+
+    answer = asked(screen, settings, work)
+    told = {"taken out": ["secrets", *answer["redacted"]], "left in": answer["kept"] or ["none"]}
+    screen.answer(
+        {"project": project, **answer}, lambda: [f"{what}: {', '.join(kinds)}" for what, kinds in told.items()]
+    )
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text("utf-8")

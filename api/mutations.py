@@ -32,7 +32,6 @@ from api.types import (
     KnowledgeEvent,
 )
 from graph import aging, executions, recording
-from graph.commands import read_command
 from graph.concept import Verdict
 from graph.errors import InternalError, KnowledgeError
 from graph.knowledge import Kind, Relation, Transition, checked_key
@@ -113,7 +112,8 @@ async def _take(
     }
     info.context.renew()
     with _as_the_caller_wrote(key_name):
-        taken = await info.context.service.run(read_command(line, actor=info.context.actor))
+        service = info.context.service
+        taken = await service.run(await service.policies.read(line, actor=info.context.actor))
     return Transitioned.of(taken)
 
 
@@ -357,7 +357,7 @@ class Mutation(Ingesting):
         saying = recording.Saying(project, name, description, type, body, session)
         info.context.renew()
         with _as_the_caller_wrote("name"):
-            command = recording.recording(saying, info.context.actor, event_fields(event))
+            command = await recording.said(info.context.service, saying, info.context.actor, event_fields(event))
             taken = await recording.record(info.context.service, command, info.context.stages.consolidator)
         if taken.verdict is None:
             raise InternalError("a recorded concept has no verdict")
@@ -375,3 +375,17 @@ class Mutation(Ingesting):
         """Sets the project's aging time, an ISO 8601 duration, from now on; what was set."""
         await info.context.service.aging.set(checked_key(project, "project"), duration(aging, "aging"))
         return duration_text(await info.context.service.aging.of(project))
+
+    @field
+    async def set_unredacted_kinds(self, info: Info, project: str, kinds: list[str]) -> list[str]:
+        """Sets which kinds of personal data stay in what is written to the project from now on; what was set."""
+        policies = info.context.service.policies
+        await policies.keep(project, kinds)
+        return sorted((await policies.of(project)).kept)
+
+    @field
+    async def set_concept_types(self, info: Info, project: str, types: list[str]) -> list[str]:
+        """Sets the types that concepts of the project may have from now on, the default ones for none; what was set."""
+        policies = info.context.service.policies
+        await policies.allow(project, types)
+        return list((await policies.of(project)).types)

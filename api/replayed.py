@@ -15,7 +15,7 @@ from graph.ingestion import sessions
 from graph.ingestion.backfill import Backfill
 from graph.ingestion.chat import chatting
 from graph.ingestion.choice import chosen
-from graph.ingestion.extractor import PROMPT, Extractor
+from graph.ingestion.extractor import Extractor
 from graph.knowledge import checked_key
 from graph.service import Service
 
@@ -85,6 +85,7 @@ async def replaying(service: Service, settings: Settings, project: str, prompt: 
     checked_key(project, "project")
     async with embedders.opened(settings) as embedder, chatting(settings.chat) as chat:
         stages = chosen(service, embedder, settings.stages, chat)
-        extractor = None if chat is None else Extractor(chat, prompt or PROMPT)
+        types = (await service.policies.of(project)).types
+        extractor = None if chat is None else Extractor(chat, prompt or None, types)
         backfill = Backfill(service, stages, project, settings.actor, extractor)
         yield Replay(backfill, project, None if chat is None else chat.model)

@@ -66,6 +66,16 @@ class Query(Retrieving):
         return duration_text(await info.context.service.aging.of(checked_key(project, "project")))
 
     @field
+    async def unredacted_kinds(self, info: Info, project: str) -> list[str]:
+        """Kinds of personal data that stay in what is written to the project; secrets never do."""
+        return sorted((await info.context.service.policies.of(checked_key(project, "project"))).kept)
+
+    @field
+    async def concept_types(self, info: Info, project: str) -> list[str]:
+        """The types that concepts of the project may have."""
+        return list((await info.context.service.policies.of(checked_key(project, "project"))).types)
+
+    @field
     async def knowledge(
         self,
         info: Info,

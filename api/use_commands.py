@@ -45,8 +45,6 @@ def hint(
 
     Helpful confirms what is proposed. Harmful challenges; the second time without support it invalidates.
     """
-    from graph.commands import read_command  # noqa: PLC0415
-
     screen, settings = Screen(machine=machine), configured()
     line = {
         "transition": "hinted",
@@ -55,9 +53,9 @@ def hint(
         "reason": reason,
         "payload": {"outcome": outcome.value, "supported": supported},
     }
-    command = read_command(line, actor=settings.actor, project=project)
 
     async def work(service: Service) -> dict[str, Any]:
+        command = await service.policies.read(line, actor=settings.actor, project=project)
         return await _told(service, await service.run(command))
 
     answer = asked(screen, settings, work)

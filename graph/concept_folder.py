@@ -15,13 +15,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from graph.commands import Command, read_command
-from graph.concept import TYPES, concept_of
+from graph.concept import concept_of
 from graph.concept_file import FILE_BYTES_MAX, ConceptFile, concept_in, read, written
 from graph.errors import ConceptFileError, Fault, KnowledgeError, ValidationError
 from graph.exchange import Answer, Progress, held, nodes_at, take_lines
 from graph.fold import batches
 from graph.journal import Json, canonical
 from graph.knowledge import Actor, NodeId, State
+from graph.policies import DEFAULT, Policy
 from graph.recording import contradictions
 from graph.rows import Row, id_of
 from graph.service import Moment, Service
@@ -77,13 +78,13 @@ class FolderTerms:
         project: Where to.
         actor: Who says what the files say.
         session: The source of files that name none.
-        types: The types of concepts that the project has.
+        policy: The project's.
     """
 
     project: str
     actor: Actor
     session: str = "concept-files"
-    types: Sequence[str] = TYPES
+    policy: Policy = DEFAULT
 
 
 FILES = 200  # concepts of a page when they are written
@@ -149,7 +150,7 @@ class _Importing:
             name = path.relative_to(self._folder).as_posix()
             try:
                 data = content(path)
-                file = read(data, self._terms.types)
+                file = read(data, self._terms.policy.types)
                 commands = list(commands_of(file, self._terms))
             except ConceptFileError as error:
                 self._refuse(name, error.faults)
@@ -219,7 +220,7 @@ def commands_of(file: ConceptFile, terms: FolderTerms) -> Iterator[Command]:
     digest = ""
     for count, payload in enumerate(payloads):
         line = {"transition": "proposed", "key": concept.name, "payload": payload}
-        command = read_command(line, actor=terms.actor, project=terms.project)
+        command = read_command(line, actor=terms.actor, project=terms.project, redacting=terms.policy.redacting)
         # Of what is left once it is redacted: from a hash of what was taken out that could be guessed.
         digest = digest or hashlib.sha256(canonical([command.key, command.payload]).encode()).hexdigest()[:32]
         yield replace(command, event_id=f"concept-file-{digest}" + (f"-against-{count}" if count else ""))

@@ -14,7 +14,7 @@ import gc
 import hashlib
 import json
 import pickle
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -27,6 +27,7 @@ from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationEr
 from graph.graphml import GraphHeader, document
 from graph.journal import Event, Head, canonical
 from graph.knowledge import Actor, NodeId, instant_text
+from graph.policies import redacted_kinds
 from graph.redaction import PERSONAL, Counts, Redactor
 from graph.rows import Row, id_of
 from graph.staging import Chain, Line, Outcome, Staged, Staging
@@ -43,6 +44,7 @@ Told = Callable[[Line, Answer], None]
 """Told what became of a line."""
 _Tried = tuple[Sequence[Line], Staged | None]
 """A batch of lines, and what it comes to where that was decided beside the database."""
+_Kinds = Mapping[str, frozenset[str]]  # of personal data that are taken out, by project
 _COMMAND, _EVENT = (attrgetter(*(part.name for part in fields(kind))) for kind in (Command, Event))
 
 
@@ -103,7 +105,6 @@ class Terms:
         restore: Keep position, recorded time and hash, and refuse what does not follow.
         keep_going: Take the good lines although there are bad ones.
         into: Whether the project was asked for by name, and so wins over the one that a line names.
-        redacting: The kinds of personal data that are taken out beside secrets.
     """
 
     project: str
@@ -111,7 +112,6 @@ class Terms:
     restore: bool = False
     keep_going: bool = False
     into: bool = False
-    redacting: frozenset[str] = PERSONAL
 
 
 Progress = Callable[[str, int], None]
@@ -129,18 +129,22 @@ async def import_journal(
         terms: How the file is read.
         progress: Told how far it is.
 
+    What of personal data the projects keep is asked for once, at the beginning.
+
     Returns:
         What became of it. With a bad line and without ``keep_going``, nothing was taken.
 
     Raises:
         UnavailableError, InDoubtError: the database was lost on the way; the same call goes on where it stopped.
     """
+    kinds = await redacted_kinds(store)
     if terms.keep_going:
         report = Report()
-        return await _take(store, _staged(store, _batches(_read_lines(read(), terms, report))), report, progress)
+        lines = _read_lines(read(), terms, kinds, report)
+        return await _take(store, _staged(store, _batches(lines)), report, progress)
     spool, tried = _Spool(), Report()
     try:
-        await _try(store, _read_lines(read(), terms, tried), tried, spool, progress)
+        await _try(store, _read_lines(read(), terms, kinds, tried), tried, spool, progress)
         if tried.refused:
             return tried
         return await _take(store, spool.batches(), Report(lines=tried.lines, redacted=tried.redacted), progress)
@@ -337,13 +341,13 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
             line = file.readline(LINE_BYTES_MAX + 1)
 
 
-def _read_lines(lines: Iterable[bytes], terms: Terms, report: Report) -> Iterator[Line]:
+def _read_lines(lines: Iterable[bytes], terms: Terms, kinds: _Kinds, report: Report) -> Iterator[Line]:
     for number, raw in enumerate(lines, start=1):
         if not raw.strip():
             continue
         report.lines += 1
         try:
-            line = _read_line(number, raw, terms)
+            line = _read_line(number, raw, terms, kinds)
         except KnowledgeError as error:
             report.refuse(number, error)
         else:
@@ -358,7 +362,7 @@ def _found(command: Command) -> Counts:
     return redactor.counts
 
 
-def _read_line(number: int, raw: bytes, terms: Terms) -> Line:
+def _read_line(number: int, raw: bytes, terms: Terms, kinds: _Kinds) -> Line:
     line = _parsed(raw)
     unnamed = line.get("event_id") is None
     if unnamed:
@@ -371,8 +375,11 @@ def _read_line(number: int, raw: bytes, terms: Terms) -> Line:
                 allowed=f"{terms.project!r}, or an import without --restore",
             )
         line["project"] = terms.project
-    redacting = None if terms.restore else terms.redacting
-    command = read_command(line, actor=terms.actor, project=terms.project, redacting=redacting)
+    project = terms.project if line.get("project") is None else line["project"]
+    taken_out = kinds.get(project, PERSONAL) if isinstance(project, str) else PERSONAL
+    command = read_command(
+        line, actor=terms.actor, project=terms.project, redacting=None if terms.restore else taken_out
+    )
     if unnamed and command.redacted:  # a hash of what was taken out would let it be guessed
         said = canonical([command.transition, command.key, command.reason, command.payload])
         command = replace(command, event_id=_line_id(number, said.encode()))

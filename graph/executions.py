@@ -16,7 +16,7 @@ from graph.commands import Command, read_command
 from graph.errors import TerminalStateError
 from graph.journal import Json, canonical
 from graph.knowledge import Actor, Kind, State, Transition, checked_key, checked_text
-from graph.redaction import redact
+from graph.redaction import PERSONAL, redact
 from graph.service import Service
 from graph.store import Taken
 from graph.verification import verifies
@@ -73,16 +73,22 @@ async def observe(
     if ran.exit_code != 0 or not verifies(ran.command):
         return None
     try:
-        return await service.run(observation(ran, actor, event or {}))
+        kinds = (await service.policies.of(ran.project)).redacting
+        return await service.run(observation(ran, actor, event or {}, kinds))
     except TerminalStateError:
         return None
 
 
-def observation(execution: Execution, actor: Actor, event: Mapping[str, Any]) -> Command:
-    """The command that has a well ended execution observed: it proposes, confirms or uses, by the state it meets."""
+def observation(
+    execution: Execution, actor: Actor, event: Mapping[str, Any], kinds: frozenset[str] = PERSONAL
+) -> Command:
+    """The command that has a well ended execution observed: it proposes, confirms or uses, by the state it meets.
+
+    ``kinds`` of personal data are taken out of what it says.
+    """
     project = execution.project
     # Before ids are made of them: what is made of a secret could be used to guess it.
-    workspace, command = (redact(text)[0] for text in (execution.workspace, execution.command))
+    workspace, command = (redact(text, kinds)[0] for text in (execution.workspace, execution.command))
     run = f"execution/{execution.operation[:_NAMED_CHARS]}/{_digest(workspace, command, execution.operation)}"
     evidence = {
         "key": run,
@@ -106,7 +112,7 @@ def observation(execution: Execution, actor: Actor, event: Mapping[str, Any]) ->
             "key": f"auto/{_digest(project, workspace, command)}",
             "payload": payload,
         }
-        return read_command(line, actor=actor, project=project)
+        return read_command(line, actor=actor, project=project, redacting=kinds)
 
     first = read(
         Transition.PROPOSED,

@@ -6,15 +6,16 @@ meanwhile, so its answer counts only for the text that it was asked about. Witho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from graph.commands import Command, read_command
-from graph.concept import BODY_CHARS_MAX, TYPES, Concept, Merge, concept_of
+from graph.concept import BODY_CHARS_MAX, Concept, Merge, concept_of
 from graph.errors import MergeOutdatedError, ValidationError
-from graph.knowledge import Actor, NodeId, Relation, same_claim
-from graph.redaction import PERSONAL, redact
+from graph.knowledge import Actor, NodeId, Relation, checked_key, same_claim
+from graph.policies import DEFAULT, Policy
+from graph.redaction import redact
 from graph.service import Moment, Service
 from graph.store import Taken
 
@@ -42,8 +43,18 @@ class Saying:
     session: str
 
 
+async def said(service: Service, saying: Saying, actor: Actor, event: Mapping[str, Any]) -> Command:
+    """The command that has a saying taken, as its project's policy wants it.
+
+    Raises:
+        ValidationError: as for ``recording``.
+        UnavailableError: the database cannot be had.
+    """
+    return recording(saying, actor, event, await service.policies.of(checked_key(saying.project, "project")))
+
+
 def recording(
-    saying: Saying, actor: Actor, event: dict[str, Any] | None = None, types: Sequence[str] = TYPES
+    saying: Saying, actor: Actor, event: Mapping[str, Any] | None = None, policy: Policy = DEFAULT
 ) -> Command:
     """The command that has a saying taken.
 
@@ -51,14 +62,14 @@ def recording(
         saying: What was said.
         actor: Who said it, unless ``event`` says.
         event: Further fields of the journal line: event_id, time, reason, caused_by, execution, actor.
-        types: Those that the project allows.
+        policy: The project's.
 
     Raises:
         ValidationError: a field is not of its form, or no such type is allowed.
     """
-    if saying.type not in types:
+    if saying.type not in policy.types:
         field = "payload.concept.type"
-        raise ValidationError(f"{field} is none of the project's types", field=field, allowed=", ".join(types))
+        raise ValidationError(f"{field} is none of the project's types", field=field, allowed=", ".join(policy.types))
     concept = {name: getattr(saying, name) for name in ("description", "type", "body")}
     line = {
         **(event or {}),
@@ -67,7 +78,7 @@ def recording(
         "key": saying.name,
         "payload": {"concept": {**concept, "sources": [saying.session]}},
     }
-    return read_command(line, actor=actor)
+    return read_command(line, actor=actor, redacting=policy.redacting)
 
 
 async def record(service: Service, command: Command, consolidator: Consolidator | None = None) -> Taken:
@@ -93,7 +104,8 @@ async def _merge(service: Service, command: Command, consolidator: Consolidator)
         return None
     known, said = concept_of(command.keyed, row["concept"]), concept_of(command.keyed, command.payload["concept"])
     text = await consolidator.merged(known, said)
-    text = None if text is None else redact(text, PERSONAL)[0].strip()
+    kinds = (await service.policies.of(command.project)).redacting
+    text = None if text is None else redact(text, kinds)[0].strip()
     usable = text is not None and 0 < len(text) <= BODY_CHARS_MAX
     return Merge(row["proposition"], text if usable else None)
 

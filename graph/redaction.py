@@ -26,6 +26,20 @@ Counts = Counter[str]
 _clean = set[tuple[str, frozenset[str]]]()
 
 
+def personal_kinds(kinds: Iterable[str], field: str) -> frozenset[str]:
+    """Kinds of personal data as somebody names them.
+
+    Raises:
+        ValidationError: there is no such kind, or it is one of secrets.
+    """
+    named = list(kinds)
+    for at, kind in enumerate(named):
+        if kind not in PERSONAL:
+            allowed = ", ".join(sorted(PERSONAL))
+            raise ValidationError(f"{kind!r} is no kind of personal data", field=field, position=at, allowed=allowed)
+    return frozenset(named)
+
+
 def redact(text: str, kinds: frozenset[str] = PERSONAL) -> tuple[str, Counts]:
     """The text without secrets and without personal data of some kinds, and how many of which kind there were.
 

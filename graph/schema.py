@@ -74,6 +74,14 @@ class Aging(AsyncStructuredNode):
     seconds: Any = IntegerProperty()
 
 
+class Policy(AsyncStructuredNode):
+    """What a project lets in: kinds of personal data that stay in texts, and types of concepts (none: the default)."""
+
+    project: Any = StringProperty(required=True)
+    kept: Any = ArrayProperty(StringProperty())
+    types: Any = ArrayProperty(StringProperty())
+
+
 class Evidence(AsyncStructuredNode):
     """A pointer to what a node rests on (PROV: Entity)."""
 
@@ -191,7 +199,7 @@ class Event(AsyncStructuredNode):
     causes = AsyncRelationshipTo("Event", "CAUSED_BY")
 
 
-MODELS = (Project, Aging, Knowledge, Evidence, Representation, Filling, Event)
+MODELS = (Project, Aging, Policy, Knowledge, Evidence, Representation, Filling, Event)
 _DECLARED_BY_NEOMODEL = "constraint_unique_Project_name"
 _STATEMENT = re.compile(r"FOR \(\w+:(\w+)\) (?:REQUIRE|ON|ON EACH) [(\[]([^)\]]*)[)\]]( IS UNIQUE)?")
 _ANALYZER = re.compile(r"`fulltext.analyzer`: '([\w-]+)'")

@@ -22,6 +22,7 @@ from graph.fold import ALWAYS
 from graph.group_commit import GroupCommit
 from graph.journal import Head
 from graph.knowledge import Kind, NodeId, Relation, State, checked_key, instant_text
+from graph.policies import Policies
 from graph.readiness import Readiness
 from graph.rows import Row, event_of, id_of
 from graph.store import Store, Taken
@@ -72,6 +73,7 @@ class Service:
         self.readiness = Readiness(store.driver, store.database, store.require_room)
         self.now = clock
         self.aging = AgingTimes(store, clock)
+        self.policies = Policies(store)
         self._appends = GroupCommit(store, clock)
         self._grown = grown
 
@@ -417,14 +419,13 @@ class Service:
             raise NotFoundError(f"there is no project {project!r}", field="project", allowed="a known project")
         states = await self.store.read("project_counts", project=project)
         relations = await self.store.read("relation_counts", project=project)
-        evidence = await self.store.read("evidence_count", project=project)
         return {
             "project": project,
             "events": head.seq,
             "head": head.hash,
             "nodes": sum(row["nodes"] for row in states),
             "edges": sum(row["edges"] for row in relations),
-            "evidence": evidence[0]["evidence"],
+            "evidence": (await self.store.read("evidence_count", project=project))[0]["evidence"],
             "at_risk": sum(row["at_risk"] for row in states),
             "forgotten": sum(row["forgotten"] for row in states),
             "states": {s: sum(r["nodes"] for r in states if r["state"] == s) for s in State},

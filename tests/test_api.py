@@ -165,6 +165,8 @@ NO_SINGLE_EVENT = {
     "ingest",
     "sweep",
     "setAgingTime",
+    "setUnredactedKinds",
+    "setConceptTypes",
     "recordConcept",
 }  # many of them, none, and what the one door makes
 
@@ -240,7 +242,7 @@ def test_every_query_answers_with_all_its_fields(api: Api) -> None:
     edge = f"from {{ key }} relation to {{ key }} since until events {{ {EVENT} }}"
     answer = api.ask(
         f"""query($id: ID!) {{
-            projects agingTime(project: "P")
+            projects agingTime(project: "P") unredactedKinds(project: "P") conceptTypes(project: "P")
             node(id: $id) {{ id __typename ... on Knowledge {{ key }} }}
             knowledge(project: "P", key: "b") {{
                 {NODE} relations {{ {edge} }} events {{ edges {{ cursor node {{ {EVENT} }} }} {page} }}

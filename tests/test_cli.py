@@ -138,12 +138,14 @@ SMALL = (
                 "ask",
                 "sweep",
                 "aging",
+                "redaction",
                 "hint",
                 "observe",
             )
         ),
         ["concepts", "import", "--help"],
         ["concepts", "export", "--help"],
+        ["concepts", "types", "--help"],
         ["export", "journal", "--help"],
         ["export", "graphml", "--help"],
         ["export", "prov", "--help"],
@@ -175,6 +177,9 @@ def test_help_loads_nothing_heavy() -> None:
         (["ask", "x", "--valid-at", "then"], "--valid-at"),
         (["sweep", "--older-than", "soon"], "--older-than"),
         (["aging", "soon"], "DURATION"),
+        (["redaction", "--off", "password"], "--off"),
+        (["redaction", "--on", "nonsense"], "--on"),
+        (["concepts", "types", "a", "--default"], "--default"),
         (["hint", "k"], "OUTCOME"),
         (["concepts", "import", "/nowhere/at/all"], "DIR"),
         (["concepts", "import", ".", "--project", "a\tb"], "project"),
@@ -465,6 +470,19 @@ def test_aging_is_told_set_and_heeded(whence: Run) -> None:
     assert whence("verify", "-p", "slow").returncode == 0
     assert whence("aging", "P36501D", "-p", "slow").returncode == 2
     assert whence("aging", "P1D", "-p", "nobody").returncode == 1
+
+
+def test_what_a_project_lets_in_is_told_set_and_heeded(whence: Run) -> None:
+    assert whence("redaction", "-p", "open").stdout.endswith("left in: none\n")
+    told = json.loads(whence("redaction", "--off", "email", "--off", "iban", "-p", "open", "--json").stdout)
+    assert (told["project"], told["kept"]) == ("open", ["email", "iban"])
+    assert json.loads(whence("redaction", "--on", "iban", "-p", "open", "--json").stdout)["kept"] == ["email"]
+    line = '{"transition": "proposed", "key": "a", "payload": {"proposition": "ask a@b.org, password=hunter2"}}'
+    assert whence("import", "-", "-p", "open", given=line + "\n").returncode == 0
+    assert "ask a@b.org, password=[REDACTED:password]" in whence("show", "a", "-p", "open").stdout
+    assert whence("concepts", "types", "-p", "open").stdout == "fact, entity, procedure, policy, objection\n"
+    assert whence("concepts", "types", "incident", "-p", "open").stdout == "incident\n"
+    assert json.loads(whence("concepts", "types", "--default", "-p", "open", "--json").stdout)["types"][0] == "fact"
 
 
 # --- Export, verify, rebuild --------------------------------------------------------------------------------

@@ -84,6 +84,7 @@ CROWD: tuple[LiteralString, ...] = (
       model_name: 'm', model_sha256: 'a', text_sha256: 'b', vector: [1.0, 0.0]})
     """,
     "CREATE (:Aging {project: 'p', since: datetime('2026-11-01T00:00:00Z'), seconds: 60})",
+    "CREATE (:Policy {project: 'p', kept: ['email'], types: ['fact']})",
     "CREATE (:Filling {project: 'p', model: 'Model', model_name: 'm', seq: 20, index: 'Model'})",
     "MATCH (p:Project {name: 'p'}) SET p.rebuilding = false",
 )
@@ -121,6 +122,7 @@ GIVEN: Row = {
     "index": "Model",
     "instant": "2026-11-01T00:00:00Z",
     "highest": 1,
+    "kept": ["email"],
     "key": "c",
     "keys": ["c", "d"],
     "limit": 10,
@@ -164,10 +166,10 @@ GIVEN: Row = {
     "words": words.query(["says"], "p"),
 }
 
-# Reads the heads or fillings of projects, of which there are few; and what has no project or no key, so no index does.
+# Reads the heads, policies or fillings of projects, of which there are few; and what has no project or no key, so no index does.
 UNINDEXED = frozenset(
     {"project_list", "projects_rebuilding", "audit_census", "repair_nameless_drop", "representations_due"}
-    | {"representations_fillings"}
+    | {"representations_fillings", "policies_kept"}
 )
 # Where the answer or the work is a whole project's, as the bounds say, or where any of a project's will do.
 WHOLE = frozenset(

@@ -17,13 +17,13 @@ from graph.errors import KnowledgeError, UnavailableError, ValidationError
 from graph.ingestion.chat import ANSWER_BYTES_MAX, Chat, ChatChoice, Cost
 from graph.ingestion.extractor import (
     CONCEPTS_MAX,
-    PROMPT,
     Extracted,
     Extraction,
     Extractor,
     ModelConsolidator,
     ModelDistiller,
     listed,
+    prompt,
 )
 
 GOOD = {"name": "late-orders", "description": "When orders are late", "type": "policy", "body": "See [[refunds]]."}
@@ -52,7 +52,7 @@ def test_a_good_answer_is_kept_with_what_it_cost() -> None:
     said = script.asked[0]
     assert (said["model"], said["temperature"], script.keys) == ("model-1", 0, ["Bearer key-1"])
     assert [message["role"] for message in said["messages"]] == ["system", "user"]
-    assert said["messages"][0]["content"] == PROMPT
+    assert said["messages"][0]["content"] == prompt()
 
 
 def test_a_prompt_of_ones_own_replaces_the_default_whole() -> None:

@@ -21,6 +21,7 @@ event_position                  UNIQUENESS  Event      project, seq
 evidence_identity               UNIQUENESS  Evidence   project, key
 filling_identity                UNIQUENESS  Filling    project, model
 knowledge_identity              UNIQUENESS  Knowledge  project, key, generation
+policy_identity                 UNIQUENESS  Policy     project
 representation_identity         UNIQUENESS  Representation  project, model, key, generation
 """
 INDEXES = """
@@ -36,6 +37,7 @@ knowledge_identity              RANGE       Knowledge  project, key, generation
 knowledge_kind                  RANGE       Knowledge  project, kind, key, generation
 knowledge_state                 RANGE       Knowledge  project, state, key, generation
 knowledge_words                 FULLTEXT    Knowledge  proposition, key, scope
+policy_identity                 RANGE       Policy     project
 representation_identity         RANGE       Representation  project, model, key, generation
 """
 

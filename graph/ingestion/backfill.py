@@ -19,7 +19,7 @@ from graph.ingestion.recalled import without_blocks
 from graph.ingestion.sessions import Session
 from graph.ingestion.stages import Stages
 from graph.knowledge import Actor
-from graph.recording import Saying, record, recording
+from graph.recording import Saying, record, said
 from graph.redaction import redact
 from graph.service import Service
 
@@ -85,7 +85,8 @@ class Backfill:
             UnavailableError: the database or the model cannot be had, or it answers what cannot be read; the session
                 is replayed from its beginning the next time.
         """
-        text, _ = without_blocks(redact(session.text)[0])
+        policy = await self._service.policies.of(self._project)
+        text, _ = without_blocks(redact(session.text, policy.redacting)[0])
         if self._extractor is None:
             await self._sentences(session.name, text)
         else:
@@ -120,7 +121,7 @@ class Backfill:
     async def _record(self, session: str, concept: Extracted, event_id: str) -> None:
         saying = Saying(self._project, concept.name, concept.description, concept.type, concept.body, session)
         try:
-            command = recording(saying, self._actor, {"event_id": event_id})
+            command = await said(self._service, saying, self._actor, {"event_id": event_id})
             taken = await record(self._service, command, self._stages.consolidator)
         except KnowledgeError as error:
             if error.code in _OUTAGES:

@@ -102,12 +102,13 @@ class Ingestion:
             ValidationError: a text or a source that is blank or too long, or a field of the event that is wrong.
             UnavailableError: the database or a model that the distiller needs cannot be had; nothing was taken.
         """
-        given, call = _checked(given)
+        kinds = (await self._service.policies.of(checked_key(given.project, "project"))).redacting
+        given, call = _checked(given, kinds)
         text, blocks = without_blocks(given.text)
         done = Ingested(rejected=[Rejected("", RECALLED) for _ in range(blocks)])
         judged = self._judged(given, await self._facts(given.project, text), done)
         known = await self._stages.duplicates.find(given.project, [one.fact.proposition for one in judged])
-        writing = _Writing(given, call, self._stages)
+        writing = _Writing(given, call, self._stages, kinds)
         before = await self._before(writing, judged)
         nodes = await self._taken(writing, judged, known, before, done)
         done.nodes = list(dict.fromkeys(nodes[one.at] for one in judged if one.at in nodes))
@@ -252,11 +253,15 @@ _SUFFIX_CHARS = 20  # of an event's id behind that of its call
 
 @dataclass(frozen=True, slots=True)
 class _Writing:
-    """How the facts of one call are written as journal lines; ``call`` is what their event ids begin with."""
+    """How the facts of one call are written as journal lines.
+
+    ``call`` is what their event ids begin with; ``kinds`` of personal data are taken out of them.
+    """
 
     given: Given
     call: str
     stages: Stages
+    kinds: frozenset[str]
 
     def key(self, one: _Judged) -> str:
         """Of the node: the same for the same claim."""
@@ -291,7 +296,7 @@ class _Writing:
         return self._command(self._line(self.sighting_id(one), "evidenced", key, payload))
 
     def _command(self, line: Mapping[str, Any]) -> Command:
-        return read_command(line, actor=self.given.actor, project=self.given.project)
+        return read_command(line, actor=self.given.actor, project=self.given.project, redacting=self.kinds)
 
     def _line(self, event_id: str, transition: str, key: str, payload: Mapping[str, Any]) -> dict[str, Any]:
         shared = {name: value for name, value in self.given.event.items() if name in _SHARED}
@@ -330,15 +335,14 @@ class _Writing:
         }
 
 
-def _checked(given: Given) -> tuple[Given, str]:
+def _checked(given: Given, kinds: frozenset[str]) -> tuple[Given, str]:
     """What is asked, redacted before anything is made of it, and what the event ids of the call begin with.
 
     That is the caller's event id, or one that the same text of the same source has again.
     """
-    checked_key(given.project, "project")
     checked_text(given.text, "text", chars_max=TEXT_CHARS_MAX)
     checked_text(given.source, "source")
-    given = replace(given, text=redact(given.text)[0], source=redact(given.source)[0])
+    given = replace(given, text=redact(given.text, kinds)[0], source=redact(given.source, kinds)[0])
     if given.event.get("event_id") is None:
         return given, f"ingest-{digest(given.source, given.text)}"
     event_id = checked_event_id(given.event["event_id"], "event.eventId")
