@@ -8,6 +8,7 @@ from strawberry import UNSET
 from api.fields import Info, described, field
 from api.inputs import EventInput, event_fields
 from api.loaders import NOW, Row
+from api.records import Redacted
 from api.types import Knowledge
 from graph.ingestion.pipeline import Given, Ingestion, Rejected
 
@@ -34,6 +35,7 @@ class Ingested:
     accepted: int = strawberry.field(description="Facts that became nodes.")
     merged: int = strawberry.field(description="Facts that were known already, of which this is another sighting.")
     rejected: list[RejectedItem]
+    redacted: list[Redacted]
 
     @field
     def knowledge(self) -> list[Knowledge]:
@@ -71,4 +73,5 @@ class Ingesting:
             accepted=done.accepted,
             merged=done.merged,
             rejected=[RejectedItem.of(rejected) for rejected in done.rejected],
+            redacted=Redacted.of(done.redacted),
         )

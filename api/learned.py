@@ -42,6 +42,7 @@ class Learning:
         self._keep_raw = keep_raw
         self._accepted = self._merged = self._files = 0
         self._reasons = Counter[str]()
+        self._redacted = Counter[str]()
         self._rejected: list[tuple[str, Rejected]] = []
         self.unread: dict[str, KnowledgeError] = {}
 
@@ -64,6 +65,7 @@ class Learning:
         done = await self._ingestion.ingest(given)
         self._accepted += done.accepted
         self._merged += done.merged
+        self._redacted += done.redacted
         for rejected in done.rejected:
             self._reasons[rejected.reason] += 1
             if len(self._rejected) < REJECTED_MAX:
@@ -78,6 +80,7 @@ class Learning:
             "merged": self._merged,
             "rejected": self._reasons.total(),
             "reasons": dict(self._reasons.most_common()),
+            "redacted": dict(sorted(self._redacted.items())),
             "items": [
                 {"file": name, "proposition": one.proposition, "reason": one.reason, "quality": one.quality}
                 for name, one in self._rejected

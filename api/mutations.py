@@ -27,6 +27,7 @@ from api.inputs import (
     present,
 )
 from api.loaders import bare
+from api.records import Redacted
 from api.types import (
     Knowledge,
     KnowledgeEvent,
@@ -55,6 +56,11 @@ class Transitioned:
         return cls(taken=taken, applied=taken.applied, newly_at_risk=taken.newly_at_risk)
 
     @field
+    def redacted(self) -> list[Redacted]:
+        """What was taken out of what the caller said; of a repeat as well."""
+        return Redacted.of(self.taken.redacted)
+
+    @field
     async def knowledge(self, info: Info) -> Knowledge:
         """The node that the event was about; after `correct` the retired one."""
         evidence = info.asks("evidence")
@@ -78,6 +84,11 @@ class ConceptRecorded:
     taken: strawberry.Private[Taken]
     verdict: Verdict
     applied: bool = strawberry.field(description="False where the very same event had been taken before.")
+
+    @field
+    def redacted(self) -> list[Redacted]:
+        """What was taken out of what the caller said; of a repeat as well."""
+        return Redacted.of(self.taken.redacted)
 
     @field
     async def knowledge(self, info: Info) -> Knowledge:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from api.fields import DateTime, described
 from graph.knowledge import ActorType
 
@@ -13,6 +15,19 @@ class Actor:
     issuer: str
     subject: str
     type: ActorType
+
+
+@described
+class Redacted:
+    """How many matches of a kind were taken out of what was said, before anything else saw it."""
+
+    kind: str
+    count: int
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int]) -> list[Redacted]:
+        """The counts of all kinds that there were, sorted by kind."""
+        return [cls(kind=kind, count=count) for kind, count in sorted(counts.items())]
 
 
 @described

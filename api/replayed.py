@@ -64,6 +64,7 @@ class Replay:
             "verdicts": dict(replayed.verdicts.most_common()),
             "dropped": dict(replayed.dropped.most_common()),
             "refused": dict(replayed.refused.most_common()),
+            "redacted": dict(sorted(replayed.redacted.items())),
             "tokens": asdict(replayed.cost),
             "failures": [{"file": name, **error.facts()} for name, error in self._failed],
         }

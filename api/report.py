@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from rich.console import Group, RenderableType
@@ -146,6 +146,7 @@ def learned(answer: Row) -> Iterator[RenderableType]:
         table.add_row(name, f"{answer[name]:,}")
     for reason, count in cast("dict[str, int]", answer["reasons"]).items():
         table.add_row(f"  {harmless(reason)}", Text(f"{count:,}", "dim"))
+    _add_redacted(table, answer["redacted"])
     yield table
     for item in answer["items"][:REFUSALS_SHOWN_MAX]:
         quality = "" if item["quality"] is None else f", quality {item['quality']:.2f}"
@@ -162,6 +163,7 @@ def replayed(answer: Row) -> Iterator[RenderableType]:
     for group in ("verdicts", "dropped", "refused"):
         for name, count in cast("dict[str, int]", answer[group]).items():
             table.add_row(harmless(f"  {name}" if group == "verdicts" else f"  {group}: {name}"), f"{count:,}")
+    _add_redacted(table, answer["redacted"])
     if answer["model"] is not None:
         tokens = answer["tokens"]
         told = f"{tokens['asked']:,} asked ({tokens['cached']:,} kept there), {tokens['answered']:,} answered"
@@ -169,6 +171,11 @@ def replayed(answer: Row) -> Iterator[RenderableType]:
     yield table
     for failure in answer["failures"][:REFUSALS_SHOWN_MAX]:
         yield Text(harmless(f"not replayed: {failure['file']}: {failure['message']}"), "bold red")
+
+
+def _add_redacted(table: Table, redacted: Mapping[str, int]) -> None:
+    for kind, count in redacted.items():
+        table.add_row(f"  redacted: {kind}", f"{count:,}")
 
 
 def plain_import(report: Report) -> Row:

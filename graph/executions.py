@@ -7,6 +7,7 @@ one command at the same time make one history.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -88,7 +89,9 @@ def observation(
     """
     project = execution.project
     # Before ids are made of them: what is made of a secret could be used to guess it.
-    workspace, command = (redact(text, kinds)[0] for text in (execution.workspace, execution.command))
+    (workspace, in_workspace), (command, in_command) = (
+        redact(text, kinds) for text in (execution.workspace, execution.command)
+    )
     run = f"execution/{execution.operation[:_NAMED_CHARS]}/{_digest(workspace, command, execution.operation)}"
     evidence = {
         "key": run,
@@ -126,7 +129,8 @@ def observation(
     )
     again = read(Transition.CONFIRMED, REVERIFIED, {"evidence": [evidence]})
     reuse = read(Transition.USED, REUSED, {})
-    return replace(first, in_state={State.CONFIRMED: reuse, **dict.fromkeys(_CONFIRMABLE, again)})
+    in_state = {State.CONFIRMED: reuse, **dict.fromkeys(_CONFIRMABLE, again)}
+    return replace(first, in_state=in_state, redacted=in_workspace + in_command + Counter(first.redacted))
 
 
 # A retired observation refuses to be confirmed, as every retired node does.

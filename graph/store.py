@@ -11,7 +11,7 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -50,7 +50,8 @@ class Taken:
 
     ``key`` and ``generation`` name the node that the answering event is about. ``applied`` is False for a repeat and
     for a proposal of the same claim; then ``seq`` and ``event_id`` are those of the event that was there already.
-    ``verdict`` is what became of a concept at the one door.
+    ``verdict`` is what became of a concept at the one door; ``redacted``, how many matches of which kind were taken out
+    of the command.
     """
 
     project: str
@@ -61,6 +62,7 @@ class Taken:
     applied: bool
     newly_at_risk: int = 0
     verdict: Verdict | None = None
+    redacted: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,7 +414,7 @@ class _Attempt:
         own = decision.events[0]
         # What follows by rule is part of the answer, which a repeat is given again.
         batches[own.project].newly[own.seq] = newly
-        taken = _taken(own, (own.key, own.generation), newly, applied=True)
+        taken = _taken(command, own, (own.key, own.generation), newly, applied=True)
         self._seen[command.project, own.event_id] = (own.hash, taken)
         return taken
 
@@ -429,12 +431,12 @@ class _Attempt:
         if lost is not None and lost[0] == event.hash and event.event_id == command.event_id:
             # An earlier attempt of ours was committed although its answer was lost.
             return lost[1]
-        return _taken(event, node, newly, applied=False)
+        return _taken(command, event, node, newly, applied=False)
 
 
-def _taken(event: Event, node: NodeId, newly: int, *, applied: bool) -> Taken:
+def _taken(command: Command, event: Event, node: NodeId, newly: int, *, applied: bool) -> Taken:
     verdict = verdict_of(event.transition, event.payload)
-    return Taken(event.project, *node, event.seq, event.event_id, applied, newly, verdict)
+    return Taken(event.project, *node, event.seq, event.event_id, applied, newly, verdict, command.redacted)
 
 
 def _driver(uri: str, username: str, password: str) -> AsyncDriver:

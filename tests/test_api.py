@@ -44,7 +44,7 @@ EVENT = """
     id eventId seq transition actor { issuer subject type } execution { run frame task parentRun parentFrame }
     time recordedAt reason causedBy { eventId } stateAfter hash knowledge { key }
 """
-TRANSITIONED = f"applied newlyAtRisk knowledge {{ {NODE} }} event {{ {EVENT} }}"
+TRANSITIONED = f"applied newlyAtRisk redacted {{ kind count }} knowledge {{ {NODE} }} event {{ {EVENT} }}"
 
 
 class Api:
@@ -180,6 +180,25 @@ def test_every_mutation_answers_with_the_node_and_the_event_as_they_are_after_it
         assert (answer["event"]["seq"], answer["event"]["transition"]) == (seq, transition)
         assert answer["event"]["stateAfter"] == answer["knowledge"]["state"] == state
         assert answer["event"]["actor"] == {"issuer": "whence", "subject": "anonymous", "type": "SERVICE"}
+
+
+def test_a_mutation_tells_what_was_taken_out_of_what_it_said_a_repeat_and_an_execution_too(api: Api) -> None:
+    said = "ask anna@example.org or bob@example.org, password=hunter2"
+    propose = (
+        'mutation($p: String!) { propose(project: "P", key: "a", proposition: $p, event: {eventId: "e"}) '
+        "{ applied redacted { kind count } } }"
+    )
+    taken_out = [{"kind": "email", "count": 2}, {"kind": "password", "count": 1}]
+    for applied in (True, False):
+        assert api.ask(propose, p=said)["propose"] == {"applied": applied, "redacted": taken_out}
+    observe = (
+        'mutation($c: String!) { observeExecution(project: "P", workspace: "w", command: $c, exitCode: 0, '
+        'operationId: "o") { redacted { kind count } } }'
+    )
+    for _ in range(2):
+        answer = api.ask(observe, c="PASSWORD=hunter2 make check")["observeExecution"]
+        assert answer["redacted"] == [{"kind": "password", "count": 1}]
+    assert api.ask('mutation { use(project: "P", key: "a") { redacted { kind } } }')["use"]["redacted"] == []
 
 
 def test_after_a_correction_the_answer_holds_the_retired_node_and_the_key_gives_the_new_one(api: Api) -> None:

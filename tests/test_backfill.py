@@ -28,7 +28,7 @@ REFUND = {"name": "refunds", "description": "How refunds work", "type": "procedu
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "one.json").write_text(json.dumps([{"role": "user", "content": "The depot closes at six."}]))
-    (tmp_path / "two.txt").write_text("The ferry sails at dawn.\nWho knows?\n")
+    (tmp_path / "two.txt").write_text("The ferry of a@b.org sails at dawn.\nWho knows?\n")
     (tmp_path / "bad.json").write_text("{")
     return tmp_path
 
@@ -55,6 +55,7 @@ def test_without_a_model_sessions_are_learned_sentence_by_sentence(
     told = replay(service, loop, folder)
     assert (told["sessions"], told["failed"], told["verdicts"]) == (2, 1, {"accepted": 2, "merged": 0})
     assert told["refused"] == {"a question": 1}
+    assert told["redacted"] == {"email": 1}
     assert [Path(failure["file"]).name for failure in told["failures"]] == ["bad.json"]
     before = events(service, loop)
     assert replay(service, loop, folder)["verdicts"] == {"accepted": 2, "merged": 0}
@@ -70,7 +71,7 @@ def test_a_models_concepts_come_through_their_door_and_it_is_asked_once(
     with answering(script) as base:
         told = replay(service, loop, folder, ChatChoice(base, "m"))
         assert (told["sessions"], told["failed"], told["verdicts"]) == (2, 1, {"new": 2, "same": 1})
-        assert told["dropped"] == {"unknown_key": 1}
+        assert (told["dropped"], told["redacted"]) == ({"unknown_key": 1}, {"email": 1})
         assert told["tokens"] == {"asked": 200, "cached": 120, "answered": 40}
         before = events(service, loop)
         again = replay(service, loop, folder, ChatChoice(base, "m"))

@@ -25,7 +25,7 @@ RECORD = """
 mutation($name: String!, $body: String!, $session: String!, $type: String! = "fact", $id: String) {
   recordConcept(project: "P", name: $name, description: "How returns go", type: $type, body: $body, session: $session,
                 event: {eventId: $id}) {
-    verdict applied
+    verdict applied redacted { kind count }
     knowledge { key state generation proposition
       concept { name description type body occurrences confidence sources } } }
 }
@@ -39,6 +39,7 @@ def test_a_concept_is_recorded_and_read_with_its_verdict(api: Api) -> None:
     assert first == {
         "verdict": "NEW",
         "applied": True,
+        "redacted": [],
         "knowledge": {
             "key": "return-window",
             "state": "PROPOSED",
@@ -60,7 +61,8 @@ def test_a_concept_is_recorded_and_read_with_its_verdict(api: Api) -> None:
     assert (again["knowledge"]["concept"]["occurrences"], again["knowledge"]["concept"]["confidence"]) == (2, 0.7)
     repeat = api.ask(RECORD, **asked | {"session": "s2", "id": "e"})["recordConcept"]
     assert repeat == again | {"applied": False}
-    against = api.ask(RECORD, **asked | {"session": "s3", "body": "Within 14 days."})["recordConcept"]
+    against = api.ask(RECORD, **asked | {"session": "s3", "body": "Within 14 days, says a@b.org."})["recordConcept"]
+    assert against["redacted"] == [{"kind": "email", "count": 1}]
     assert (against["verdict"], against["knowledge"]["state"]) == ("CONTRADICTING", "CHALLENGED")
     assert against["knowledge"]["concept"]["confidence"] == 0.4
     assert against["knowledge"]["concept"]["sources"] == ["s1", "s2", "s3"]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 from hashed import HashEmbedder
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console, RenderableType
 
+from api import report
 from api.app import create_app
 from api.learned import Learning
 from api.settings import Settings
@@ -356,7 +359,7 @@ def test_a_block_that_is_cut_short_goes_to_the_end_and_a_forged_end_ends_nothing
 INGEST = """
 mutation ($text: String!, $event: EventInput) {
   ingest(project: "P", text: $text, source: "file:notes.txt", event: $event) {
-    accepted merged rejected { proposition reason quality } knowledge { proposition state evidence { source } }
+    accepted merged rejected { proposition reason quality } redacted { kind count } knowledge { proposition state evidence { source } }
   }
 }
 """
@@ -370,20 +373,22 @@ def test_over_graphql_a_text_is_learned_and_answered_for(world: World) -> None:
         async with httpx.AsyncClient(transport=transport, base_url="http://whence") as client:
             return (await client.post("/graphql", json={"query": INGEST, "variables": variables})).json()
 
-    answer = world.loop.run(asked(text="The depot closes at six. Who knows?", event={"eventId": "one"}))
+    given = {"eventId": "one", "reason": "asked by anna@example.org"}
+    answer = world.loop.run(asked(text="The depot closes at six, says bob@example.org. Who knows?", event=given))
     assert answer["data"]["ingest"] == {
         "accepted": 1,
         "merged": 0,
         "rejected": [{"proposition": "Who knows?", "reason": "a question", "quality": 0.44}],
+        "redacted": [{"kind": "email", "count": 2}],
         "knowledge": [
             {
-                "proposition": "The depot closes at six.",
+                "proposition": "The depot closes at six, says [REDACTED:email].",
                 "state": "CONFIRMED",
                 "evidence": [{"source": "file:notes.txt"}],
             }
         ],
     }
-    again = world.loop.run(asked(text="The depot closes at six. Who knows?", event={"eventId": "one"}))
+    again = world.loop.run(asked(text="The depot closes at six, says bob@example.org. Who knows?", event=given))
     assert again == answer
     other = world.loop.run(asked(text="The depot is on fire.", event={"eventId": "one"}))
     assert other["errors"][0]["extensions"]["code"] == "EVENT_CONFLICT"
@@ -397,7 +402,8 @@ def test_over_graphql_a_text_is_learned_and_answered_for(world: World) -> None:
 
 def test_files_are_learned_part_by_part_and_what_cannot_be_read_is_named(world: World, tmp_path: Path) -> None:
     long, bad = tmp_path / "long.md", tmp_path / "bad.txt"
-    long.write_text("\n".join(f"- Package number {at} is kept in depot {at}" for at in range(120)) + "\n\nReally?\n")
+    packages = [f"- Package number {at} is kept in depot {at}" for at in range(119)]
+    long.write_text("\n".join([*packages, "- The depot is opened by a@b.org every day"]) + "\n\nReally?\n")
     bad.write_bytes(b"The harbour is open.\nThe \xff door.\n")
 
     async def work() -> Learning:
@@ -408,10 +414,18 @@ def test_files_are_learned_part_by_part_and_what_cannot_be_read_is_named(world: 
 
     told = world.loop.run(work()).plain()
     assert (told["files"], told["accepted"], told["merged"], told["reasons"]) == (3, 120, 0, {"a question": 1})
+    assert told["redacted"] == {"email": 1}
+    assert "redacted: email" in _written(report.learned(told))
     assert [Path(file["file"]).name for file in told["unread"]] == ["bad.txt", "missing.txt"]
     journal = len(world.events())
     again = world.loop.run(work()).plain()
     assert (again["accepted"], len(world.events())) == (120, journal)
+
+
+def _written(parts: Iterable[RenderableType]) -> str:
+    console = Console(file=StringIO(), width=100)
+    console.print(*parts)
+    return cast(StringIO, console.file).getvalue()
 
 
 PIECES = ["A claim here.", "two\n", "\n", "- item\n", "```\n", "x" * 700, "漢字。", "! ", " "]

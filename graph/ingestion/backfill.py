@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from graph import recording
 from graph.errors import KnowledgeError
 from graph.ingestion.chat import Cost
 from graph.ingestion.extractor import Extracted, Extractor
@@ -19,7 +20,6 @@ from graph.ingestion.recalled import without_blocks
 from graph.ingestion.sessions import Session
 from graph.ingestion.stages import Stages
 from graph.knowledge import Actor
-from graph.recording import Saying, record, said
 from graph.redaction import redact
 from graph.service import Service
 
@@ -38,6 +38,7 @@ class Replayed:
         dropped: What a model answered and was not taken, by the reason.
         refused: What the door refused, or ingestion rejected, by the reason.
         cost: Tokens that the model took.
+        redacted: How many matches of which kind were taken out of what they say.
     """
 
     sessions: int = 0
@@ -46,6 +47,7 @@ class Replayed:
     dropped: Counter[str] = field(default_factory=Counter[str])
     refused: Counter[str] = field(default_factory=Counter[str])
     cost: Cost = field(default_factory=Cost)
+    redacted: Counter[str] = field(default_factory=Counter[str])
 
 
 class Backfill:
@@ -86,12 +88,14 @@ class Backfill:
                 is replayed from its beginning the next time.
         """
         policy = await self._service.policies.of(self._project)
-        text, _ = without_blocks(redact(session.text, policy.redacting)[0])
+        said, redacted = redact(session.text, policy.redacting)
+        text, _ = without_blocks(said)
         if self._extractor is None:
             await self._sentences(session.name, text)
         else:
             await self._concepts(session.name, text, self._extractor)
         self.replayed.sessions += 1
+        self.replayed.redacted += redacted
 
     async def _sentences(self, name: str, text: str) -> None:
         replayed = self.replayed
@@ -119,15 +123,16 @@ class Backfill:
             await self._record(name, concept, f"{base}:{tail}")
 
     async def _record(self, session: str, concept: Extracted, event_id: str) -> None:
-        saying = Saying(self._project, concept.name, concept.description, concept.type, concept.body, session)
+        saying = recording.Saying(self._project, concept.name, concept.description, concept.type, concept.body, session)
         try:
-            command = await said(self._service, saying, self._actor, {"event_id": event_id})
-            taken = await record(self._service, command, self._stages.consolidator)
+            command = await recording.said(self._service, saying, self._actor, {"event_id": event_id})
+            taken = await recording.record(self._service, command, self._stages.consolidator)
         except KnowledgeError as error:
             if error.code in _OUTAGES:
                 raise
             self.replayed.refused[f"{error.code}: {error.message}"] += 1
         else:
+            self.replayed.redacted += Counter(taken.redacted)
             self.replayed.verdicts["said before" if taken.verdict is None else taken.verdict.value] += 1
 
 

@@ -17,7 +17,7 @@ from graph.errors import EventConflictError, KnowledgeError, ValidationError
 from graph.ingestion.recalled import without_blocks
 from graph.ingestion.stages import Fact, Known, Passage, Quality, Stages
 from graph.knowledge import KEY_CHARS_MAX, Actor, NodeId, checked_instant, checked_key, checked_text, claim_form
-from graph.redaction import redact
+from graph.redaction import Counts, Redactor
 from graph.rows import Row
 from graph.service import Service
 from graph.store import Taken
@@ -66,12 +66,14 @@ class Ingested:
         merged: Facts that somebody had said before, and of which this is another sighting.
         rejected: All others, each with its reason.
         nodes: What the accepted and the merged ones are, in the order of the text, each once.
+        redacted: How many matches of which kind were taken out of the text, its source and the event's reason.
     """
 
     accepted: int = 0
     merged: int = 0
     rejected: list[Rejected] = field(default_factory=list[Rejected])
     nodes: list[NodeId] = field(default_factory=list[NodeId])
+    redacted: Counts = field(default_factory=Counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +105,10 @@ class Ingestion:
             UnavailableError: the database or a model that the distiller needs cannot be had; nothing was taken.
         """
         kinds = (await self._service.policies.of(checked_key(given.project, "project"))).redacting
-        given, call = _checked(given, kinds)
+        redactor = Redactor(kinds)
+        given, call = _checked(given, redactor)
         text, blocks = without_blocks(given.text)
-        done = Ingested(rejected=[Rejected("", RECALLED) for _ in range(blocks)])
+        done = Ingested(rejected=[Rejected("", RECALLED) for _ in range(blocks)], redacted=redactor.counts)
         judged = self._judged(given, await self._facts(given.project, text), done)
         known = await self._stages.duplicates.find(given.project, [one.fact.proposition for one in judged])
         writing = _Writing(given, call, self._stages, kinds)
@@ -335,14 +338,17 @@ class _Writing:
         }
 
 
-def _checked(given: Given, kinds: frozenset[str]) -> tuple[Given, str]:
+def _checked(given: Given, redactor: Redactor) -> tuple[Given, str]:
     """What is asked, redacted before anything is made of it, and what the event ids of the call begin with.
 
     That is the caller's event id, or one that the same text of the same source has again.
     """
     checked_text(given.text, "text", chars_max=TEXT_CHARS_MAX)
     checked_text(given.source, "source")
-    given = replace(given, text=redact(given.text, kinds)[0], source=redact(given.source, kinds)[0])
+    event = dict(given.event)
+    if isinstance(event.get("reason"), str):
+        event["reason"] = redactor.text(event["reason"])
+    given = replace(given, text=redactor.text(given.text), source=redactor.text(given.source), event=event)
     if given.event.get("event_id") is None:
         return given, f"ingest-{digest(given.source, given.text)}"
     event_id = checked_event_id(given.event["event_id"], "event.eventId")
