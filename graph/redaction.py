@@ -139,6 +139,8 @@ class Redactor:
     def payload(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """A payload in normal form with all that it says redacted."""
         redacted = dict(payload)
+        if "concept" in redacted:  # whose claim it is
+            redacted.pop("proposition", None)
         if "proposition" in redacted:
             redacted["proposition"] = self.text(redacted["proposition"])
         if "evidence" in redacted:
@@ -148,8 +150,6 @@ class Redactor:
         for name in ("concept", "said"):
             if name in redacted:
                 redacted[name] = self._fields(redacted[name], _OF_CONCEPT)
-        if "concept" in redacted:  # whose claim it is
-            redacted.pop("proposition", None)
         return redacted
 
     def _fields(self, record: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

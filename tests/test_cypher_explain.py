@@ -166,7 +166,7 @@ GIVEN: Row = {
     "words": words.query(["says"], "p"),
 }
 
-# Reads the heads, policies or fillings of projects, of which there are few; and what has no project or no key, so no index does.
+# Reads the heads, policies or fillings of projects, of which there are few; and what has no project or no key.
 UNINDEXED = frozenset(
     {"project_list", "projects_rebuilding", "audit_census", "repair_nameless_drop", "representations_due"}
     | {"representations_fillings", "policies_kept"}

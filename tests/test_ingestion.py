@@ -359,7 +359,8 @@ def test_a_block_that_is_cut_short_goes_to_the_end_and_a_forged_end_ends_nothing
 INGEST = """
 mutation ($text: String!, $event: EventInput) {
   ingest(project: "P", text: $text, source: "file:notes.txt", event: $event) {
-    accepted merged rejected { proposition reason quality } redacted { kind count } knowledge { proposition state evidence { source } }
+    accepted merged rejected { proposition reason quality } redacted { kind count }
+    knowledge { proposition state evidence { source } }
   }
 }
 """

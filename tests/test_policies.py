@@ -149,7 +149,7 @@ def _by_backfill(world: World, _: Path) -> None:
 
 
 def _by_execution(world: World, _: Path) -> None:
-    ran = Execution("P", f"/home/{CPF}/{MAIL}", f"PASSWORD={SECRET} make check", 0, "operation-1")
+    ran = Execution("P", f"the folder of {CPF} and {MAIL}", f"PASSWORD={SECRET} make check", 0, "operation-1")
     assert world.wait(observe(world.service, ran, WRITER)) is not None
 
 
