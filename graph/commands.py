@@ -285,12 +285,12 @@ def _caused_by(value: object) -> tuple[str, ...]:
 
 
 def checked_event_id(value: object, name: str) -> str:
-    """An event id: a key's form, to which the service may have added ``#`` and a rule's name (journal.md).
+    """An event id: a key's form, to which the service may have added ``#`` and a rule's name, also twice (journal.md).
 
     Raises:
         ValidationError: not such a text.
     """
-    if isinstance(value, str) and (rule := re.search(r"#[a-z]+(-[0-9]+)?$", value)):
+    if isinstance(value, str) and (rule := re.search(r"(#[a-z]+(-[0-9]+)?)+$", value)):
         checked_key(value[: rule.start()] or value, name)
         return value
     return checked_key(value, name)

@@ -81,7 +81,7 @@ def _contradicted(draft: Draft, node: Node, said: Concept) -> Draft:
     against, cause = draft.here.node(key), f"{draft.command.event_id}#claim"
     link = {"relation": Relation.CONTRADICTS.value, "to": node.key}
     if against is None or against.retired:
-        draft = draft.made_by_rule("claim", key, {"proposition": said.claim, "relations": [link]})
+        draft = draft.made_by_rule("claim", key, {"proposition": said.claim, "relations": [link]}).awaited(key, cause)
     elif not _linked(draft.here, against, node):
         draft = draft.by_rule("claim", Transition.LINKED, against, payload=link)
     else:

@@ -129,13 +129,13 @@ class Draft:
             count += 1
         return draft
 
-    def awaited(self) -> Draft:
-        """With the links of all who waited for the node that the command makes (rules.md section 8)."""
-        draft, key = self, self.command.keyed
+    def awaited(self, key: str, cause: str) -> Draft:
+        """With the links of all who waited for a key, which the event ``cause`` has just given a node (section 8)."""
+        draft = self
         for count, waiting in enumerate(self.here.awaiting(key)):
             payload = {"relation": Relation.RELATED_TO.value, "to": key}
             rule = link_id("", count).removeprefix("#")
-            draft = draft.by_rule(rule, Transition.LINKED, waiting, payload=payload)
+            draft = draft.by_rule(rule, Transition.LINKED, waiting, payload=payload, cause=cause)
         return draft
 
     def _with(

@@ -159,7 +159,8 @@ def _decide_proposal(here: Slice, command: Command, now: datetime, *, rules: boo
     if rules and command.is_concept and len(command.payload["concept"]["sources"]) >= door.SECOND:
         draft = draft.sourced(door.AGAIN)
     if rules:
-        draft = draft.contradicting([r for r, _ in relations], [to for _, to in relations]).awaited()
+        draft = draft.contradicting([r for r, _ in relations], [to for _, to in relations])
+        draft = draft.awaited(command.keyed, command.event_id)
     return _decided(here, draft)
 
 
@@ -182,8 +183,11 @@ def _decide_transfer(slices: Mapping[str, Slice], command: Command, node: Node, 
         time=command.time,
         reason=command.reason,
     )
-    copied = decide({to_project: there}, copy, not_before(now, there.head), rules=False)
-    return Decision((*own.events, *copied.events))
+    when = not_before(now, there.head)
+    copied = decide({to_project: there}, copy, when, rules=False).events
+    if copied:
+        copied = Draft(there, copy, when, copied).awaited(copy.keyed, copy.event_id).events
+    return Decision((*own.events, *copied))
 
 
 def _transferred_payload(node: Node, evidence: list[Evidence]) -> Json:

@@ -134,7 +134,7 @@ def needs(item: Command | Event) -> Needs:
     by = [payload["by"]] if "by" in payload else []
     mentioned: tuple[str, ...] = tuple(payload["concept"]["links"]) if "concept" in payload else ()
     against = _against(item, key)
-    makes = isinstance(item, Command) and item.transition is Transition.PROPOSED
+    makes = (key,) if item.transition is Transition.PROPOSED else ()
     return Needs(
         keys=(key, *(to for _, to in links), *by, *mentioned, *against),
         generations=((key, item.generation),) if item.generation is not None else (),
@@ -150,7 +150,7 @@ def needs(item: Command | Event) -> Needs:
             *([key] if by else []),
         ),
         standing=(key,) if item.transition is Transition.TRANSFERRED else (),
-        awaited=((key, item.event_id),) if makes else (),
+        awaited=tuple((made, item.event_id) for made in (*makes, *against)) if isinstance(item, Command) else (),
         links=mentioned,
     )
 
@@ -181,8 +181,15 @@ def link_id(event_id: str, count: int) -> str:
 def transfer_needs(here: Slice, command: Command) -> Needs:
     """What the target project's slice must hold, once the source's is there."""
     node = here.node(command.keyed, command.generation)
-    evidence_keys = () if node is None else tuple(key for _, key in standing_on(here, node))
-    return Needs(keys=(command.keyed,), event_ids=(f"{command.event_id}#transfer",), evidence_keys=evidence_keys)
+    copy, key = f"{command.event_id}#transfer", command.keyed
+    links = () if node is None or node.concept is None else concept_of(key, node.concept).links
+    return Needs(
+        keys=(key, *links),
+        event_ids=(copy,),
+        evidence_keys=() if node is None else tuple(key for _, key in standing_on(here, node)),
+        awaited=((key, copy),),
+        links=links,
+    )
 
 
 def projects(commands: Iterable[Command], *, rules: bool) -> set[str]:

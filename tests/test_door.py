@@ -13,9 +13,10 @@ import pytest
 from conftest import wipe
 from ledger import AGENT, HUMAN, Ledger
 
-from graph.commands import Command
+from graph import concept_folder
+from graph.commands import Command, read_command
 from graph.concept import Concept, Merge, Verdict, concept_of, contradicting_key, verdict_of
-from graph.errors import EventConflictError, PropositionConflictError, ValidationError
+from graph.errors import EventConflictError, KnowledgeError, PropositionConflictError, ValidationError
 from graph.exchange import Terms, import_journal
 from graph.filters import Filter
 from graph.graphml_import import import_graphml
@@ -453,3 +454,87 @@ async def _edges(service: Service, rows: list[Row]) -> list[tuple[object, ...]]:
     found = await service.relations("P", [(row["key"], row["generation"]) for row in rows], "upstream")
     named = ("from", "relation", "to", "since", "until")
     return [tuple(edge[name] for name in named) for edges in found.values() for edge in edges]
+
+
+WAITER = "how-returns-go"
+AGAINST = contradicting_key(NAME, OTHER)
+BY_LINE = {"transition": "proposed", "key": NAME, "payload": {"concept": {"type": "fact", "body": CLAIM}}}
+BY_CLAIM = {"transition": "proposed", "key": NAME, "payload": {"proposition": "no concept at all"}}
+
+
+def _line(**fields: Any) -> Command:
+    return read_command({"project": "P", **fields}, actor=AGENT)
+
+
+def _transfer(to: str) -> Command:
+    return _line(project="P", transition="transferred", key=NAME, payload={"to_project": to}, event_id="t")
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize(
+    ("came", "target"),
+    [
+        ([_line(**BY_LINE, project="Q")], NAME),
+        ([_line(**BY_CLAIM, project="Q")], NAME),
+        ([_line(**BY_LINE), _transfer("Q")], NAME),
+        ([_line(**BY_CLAIM), _transfer("Q")], NAME),
+        ([recording(said(CLAIM, project="Q"), AGENT), recording(said(OTHER, "s2", project="Q"), AGENT)], AGAINST),
+    ],
+    ids=["as a concept", "as a claim", "transferred", "transferred, no concept", "as what contradicts a concept"],
+)
+def test_who_waits_for_a_name_is_linked_however_the_name_comes(
+    service: Service, loop: asyncio.Runner, came: list[Command], target: str, *, together: bool
+) -> None:
+    async def story() -> None:
+        waiting = [recording(said(f"See [[{target}]].", "s9", WAITER, project="Q"), AGENT)]
+        there = [recording(said("Keep the receipt.", "s9", "receipt-rule", project="Q"), AGENT)]
+        commands = [*waiting, *there, *came]
+        for batch in [commands] if together else [[command] for command in commands]:
+            assert not [each for each in await service.run_many(batch) if isinstance(each, KnowledgeError)]
+        assert await _ends(service, WAITER) == [target]
+        node = await service.knowledge("Q", NAME)
+        assert node is not None
+        assert await _ends(service, NAME) == (["receipt-rule"] if node["concept"] else [])
+        assert await concept_folder.dangling(service, "Q") == []
+        await _settled(service, "Q")
+        await _comes_again(service, "Q")
+
+    loop.run(story())
+
+
+async def _ends(service: Service, key: str) -> list[str]:
+    edges = (await service.relations("Q", [(key, 1)], "upstream", [Relation.RELATED_TO]))[key, 1]
+    return [edge["to"][0] for edge in edges]
+
+
+async def _comes_again(service: Service, project: str) -> None:
+    """The journal makes the same graph when it is restored, and when a graph that is gone is rebuilt from it."""
+    lines = [line + b"\n" for line in b"".join([part async for part in service.export_journal(project)]).splitlines()]
+    before = await _ends(service, WAITER)
+    await wipe(service.store)
+    report = await import_journal(service.store, lambda: lines, Terms(project, AGENT, restore=True))
+    assert (report.refused, report.taken) == (0, len(lines))
+    await service.store.driver.execute_query("MATCH (n:Knowledge) DETACH DELETE n")
+    await service.rebuild(project)
+    assert await _ends(service, WAITER) == before
+    assert (await service.verify(project))["ok"]
+
+
+def test_a_file_that_transfers_a_concept_to_who_waits_for_it_is_taken_whole(
+    service: Service, loop: asyncio.Runner
+) -> None:
+    lines = [
+        {"project": "Q", "transition": "proposed", "key": WAITER, "payload": BY_LINE["payload"]},
+        {**BY_LINE, "project": "P"},
+        {"project": "P", "transition": "transferred", "key": NAME, "payload": {"to_project": "Q"}},
+        {"project": "P", "transition": "proposed", "key": "receipt-rule", "payload": {"proposition": "Keep it."}},
+        {"project": "P", "transition": "transferred", "key": "receipt-rule", "payload": {"to_project": "Q"}},
+    ]
+    report = loop.run(
+        import_journal(service.store, lambda: [json.dumps(line).encode() for line in lines], Terms("P", AGENT))
+    )
+    assert (report.refused, report.taken) == (0, len(lines))
+    for key in (WAITER, NAME):
+        assert loop.run(_ends(service, key)) == ["receipt-rule"]
+    for project in "PQ":
+        assert loop.run(service.verify(project))["ok"]
