@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graph.commands import Command, read_command
+from graph.commands import Command
 from graph.embedding.profile import Profile
 from graph.embedding.representations import LIMIT_MAX, Representations, Wanted
 from graph.embedding.semantic import Semantic
@@ -54,10 +54,12 @@ class ProjectStore:
         """Propose objects; what was forgotten under their keys is recalled with them."""
         if len(objects) > OBJECTS_MAX:
             raise LimitError(f"{len(objects)} objects at once", field="objects", allowed=f"at most {OBJECTS_MAX}")
-        answers = await self._service.run_many([self._command("proposed", one.key, _proposal(one)) for one in objects])
+        answers = await self._service.run_many(
+            [await self._command("proposed", one.key, _proposal(one)) for one in objects]
+        )
         standing = [(each.key, each.generation) for each in answers if isinstance(each, Taken) and not each.applied]
         nodes = await self._service.nodes(self._project, standing) if standing else {}
-        hidden = [self._command("recalled", key) for (key, _), node in nodes.items() if node["forgotten"]]
+        hidden = [await self._command("recalled", key) for (key, _), node in nodes.items() if node["forgotten"]]
         for answer in await self._service.run_many(hidden) if hidden else ():
             if isinstance(answer, KnowledgeError):
                 raise answer
@@ -74,7 +76,7 @@ class ProjectStore:
 
     async def delete(self, key: str, event_id: str | None = None) -> Taken:
         """Forget an object."""
-        return await self._service.run(self._command("forgotten", key, event_id=event_id))
+        return await self._service.run(await self._command("forgotten", key, event_id=event_id))
 
     async def search(self, text: str, limit: int = 20, model: str | None = None) -> list[KnowledgeObject]:
         """What retrieval finds, the order being its own."""
@@ -140,14 +142,14 @@ class ProjectStore:
             payload: Mapping[str, Any] = {"by": given.by}
         else:
             payload = {"evidence": list(given.evidence)}
-        command = self._command(_STATUSES[status], key, payload, given.event_id, given.reason)
+        command = await self._command(_STATUSES[status], key, payload, given.event_id, given.reason)
         return await self._service.run(command)
 
     async def promote(self, key: str, quality: Quality, event_id: str | None = None) -> Taken:
         """Confirm an object."""
-        return await self._service.run(self._command("confirmed", key, {}, event_id, quality.text()))
+        return await self._service.run(await self._command("confirmed", key, {}, event_id, quality.text()))
 
-    def _command(
+    async def _command(
         self,
         transition: str,
         key: str,
@@ -156,7 +158,7 @@ class ProjectStore:
         reason: str | None = None,
     ) -> Command:
         line = {"transition": transition, "key": key, "payload": payload or {}, "event_id": event_id, "reason": reason}
-        return read_command(line, actor=self._actor, project=self._project)
+        return await self._service.policies.read(line, actor=self._actor, project=self._project)
 
     async def _node(self, key: str) -> Row:
         node = await self._service.knowledge(self._project, key)
