@@ -133,7 +133,7 @@ def _tell(connection: Connection, home: Path, url: str, found: Sequence[BackedUp
     if screen.machine:
         screen.document(told, indent=None)
         return
-    sys.stdout.write(f"ready {told['browser']}\n")
+    sys.stdout.write(f"ready {told['browser'] or told['bolt']}\n")
     sys.stdout.flush()
     screen.tell(f"  User {told['username']}, password in {told['password_file']}; nobody can write there.")
     screen.tell("  It shows the journals as they were when this began. Ctrl-C ends it.")

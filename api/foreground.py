@@ -134,7 +134,8 @@ def _database(
     if connection is not None:
         yield connection, None
         return
-    screen.tell(f"Starting Neo4j in {settings.home}; the first start fetches 121 MB and takes a minute or two.")
+    first = "" if (settings.home / "cache" / "jars").exists() else "; the first start fetches 121 MB, a minute or two"
+    screen.tell(f"Starting Neo4j in {settings.home}{first}.")
     loaded = browser_settings(_url(wanted.host, wanted.port), DEMO if wanted.demo else "default")
     with EmbeddedNeo4j(settings.home, replace(SERVE, settings=(*SERVE.settings, *loaded))) as server:
         connection = server.connection
@@ -272,6 +273,8 @@ def _welcome(mine: Presence, settings: Settings, wanted: Wanted) -> Iterator[str
     if mine.browser:
         password = settings.home / "neo4j" / "password"
         yield f"  Neo4j Browser  {mine.browser}  (user neo4j, password in {password})"
+    elif mine.embedded:
+        yield "  Neo4j Browser  is not served: it needs a WHENCE_HOME whose path is plain ASCII"
     yield f"  Bolt           {mine.bolt}"
     if not _is_loopback(wanted.host):
         yield f"Whoever reaches {wanted.host} may read and change everything: there is no sign-in yet."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -583,6 +584,33 @@ def test_a_store_or_a_password_that_was_lost_is_told_and_never_replaced_in_silen
     (tmp_path / "neo4j" / "password").unlink()
     with pytest.raises(UnavailableError, match="password"):
         embedded(tmp_path, KEPT).start()
+
+
+@unix
+def test_a_folder_may_have_any_name_and_then_browser_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LANG", "LC_ALL"):
+        monkeypatch.setenv(name, "C")  # in which Java takes other letters for none
+    home = tmp_path / "José ключ"
+    shutil.copytree(cache() / "jars", home / "cache" / "jars", copy_function=linked)
+    with EmbeddedNeo4j(home, KEPT) as server:
+        assert server.connection is not None
+        assert server.connection.browser is None
+        assert ask_one(server.connection, "RETURN 1 AS one") == 1
+
+
+def test_a_folder_that_java_cannot_read_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(UnavailableError, match="Java cannot start") as refused, EmbeddedNeo4j(tmp_path / "📦", TEST):
+        pass
+    assert refused.value.field == "WHENCE_HOME"
+
+
+def linked(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another disk
+        shutil.copy(source, target)
 
 
 @pytest.mark.slow

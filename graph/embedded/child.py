@@ -34,6 +34,10 @@ EXIT_CODE_MAX = 255  # below zero stands a signal, above it a fault as Windows c
 log = logging.getLogger(__name__)
 
 
+# Java reads its arguments by the locale: in the plain one a folder with other letters than ASCII is none to it.
+_LOCALE = {"LC_ALL": "C.UTF-8"} if sys.platform == "linux" else {}
+
+
 def begin(program: Path, options: Sequence[str], home: Path) -> subprocess.Popen[bytes]:
     """Start a server.
 
@@ -48,7 +52,7 @@ def begin(program: Path, options: Sequence[str], home: Path) -> subprocess.Popen
     listed = home / "conf" / "java.options"
     listed.write_bytes(os.fsencode(_quoted(options)))
     command = [program, f"@{listed}", MAIN_CLASS, f"--home-dir={home}", f"--config-dir={home / 'conf'}"]
-    quiet = {name: value for name, value in os.environ.items() if not name.startswith("NEO4J_")}
+    quiet = {name: value for name, value in os.environ.items() if not name.startswith("NEO4J_")} | _LOCALE
     with (home / "logs" / "console.log").open("wb") as console:
         return subprocess.Popen(  # noqa: S603  a Java that was asked, and arguments of our own
             [str(word) for word in command],

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 TRIES = 3  # a port that was free may be taken before the server binds it, and a class archive may be bad
+_CHAR_MAX = 0xFFFF  # Java 17 cannot load a class from a path with others
 POLL_SECONDS = 0.1
 BACKOFF_SECONDS_MAX = 30.0  # between restarts that do not last; they go on for as long as the owner lives
 LASTING_SECONDS = 5.0  # a server that answered for so long was no failed restart, and is brought back at once
@@ -217,6 +218,12 @@ class EmbeddedNeo4j:
         )
 
     def _prepare(self) -> None:
+        if any(ord(char) > _CHAR_MAX for char in f"{self._home}{self._cache}"):
+            raise UnavailableError(
+                f"Java cannot start from {self._home}",
+                field="WHENCE_HOME",
+                allowed="a folder whose path has no emoji and no other characters beyond U+FFFF",
+            )
         self._java = find_java()
         self._jars = classpath(self._cache / "jars", console=self._console)
         self._archive = Archive(self._cache / "archives", self._java, self._jars)
@@ -226,7 +233,7 @@ class EmbeddedNeo4j:
         wanted = proof.remembered_ports(self._home)
         for attempt in range(1, TRIES + 1):
             bolt = proof.free_port(wanted.bolt)
-            http = proof.free_port(wanted.http) if self._profile.browser else None
+            http = proof.free_port(wanted.http) if self._profile.browser and self._can_serve_files() else None
             try:
                 return self._launch(Ports(bolt, http))
             except _StoppedError:
@@ -237,6 +244,10 @@ class EmbeddedNeo4j:
                     raise
                 wanted = Ports(0, 0)  # somebody took one meanwhile
         raise UnavailableError("the embedded Neo4j was stopped while it was starting", allowed="another start")
+
+    def _can_serve_files(self) -> bool:
+        """Whether Browser can be had: Neo4j's web server ends on a path with other letters than ASCII."""
+        return os.name != "posix" or all(str(jar).isascii() for jar in self._jars)
 
     def _launch(self, ports: Ports) -> Connection:
         """Begin a child and prove it; on any failure there is no child left."""
