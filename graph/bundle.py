@@ -25,6 +25,8 @@ from graph.errors import KnowledgeError, NotFoundError, ValidationError
 from graph.exchange import Report, Terms, import_journal, lines_of
 from graph.journal import Head
 from graph.knowledge import Actor, checked_instant, checked_key, instant_text
+from graph.policies import DEFAULT, Policy
+from graph.redaction import personal_kinds
 from graph.service import Moment, Service
 
 FORM = "whence-backup"
@@ -55,6 +57,7 @@ class BackedUp:
         seq: The position of its journal that all of them tell of.
         hash: The hash of the event there.
         aging: The aging times that were set, the newest first.
+        policy: What it lets in.
     """
 
     name: str
@@ -62,6 +65,7 @@ class BackedUp:
     seq: int
     hash: str
     aging: Sequence[Change] = ()
+    policy: Policy = DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,8 @@ async def _back_up(service: Service, files: _Files, name: str, folder: str, prog
     await files.add(f"{folder}/graph.graphml", service.export_graphml(name, (head, marked)), lambda _chunk: None)
     async for title, data in concept_files(service, name, Moment(head.seq, service.now())):
         files.put(f"{folder}/concepts/{title}", data)
-    return BackedUp(name, folder, head.seq, head.hash, await service.aging.changes(name))
+    aging, policy = await service.aging.changes(name), await service.policies.of(name)
+    return BackedUp(name, folder, head.seq, head.hash, aging, policy)
 
 
 def _said(project: BackedUp) -> dict[str, object]:
@@ -165,6 +170,8 @@ def _said(project: BackedUp) -> dict[str, object]:
         "seq": project.seq,
         "hash": project.hash,
         "aging": [{"since": instant_text(c.since), "seconds": int(c.aging.total_seconds())} for c in project.aging],
+        "kept": sorted(project.policy.kept),
+        "types": list(project.policy.types),
     }
 
 
@@ -240,7 +247,8 @@ def _project(record: dict[str, Any]) -> BackedUp:
     sound = isinstance(seq, int) and seq > 0 and re.fullmatch("[0-9a-f]{64}", digest) and isinstance(folder, str)
     if not sound:
         raise _damaged(f"{MANIFEST} of the backup does not say how far project {name!r} goes")
-    return BackedUp(checked_key(name, "project"), folder, seq, digest, tuple(aging))
+    policy = Policy(personal_kinds(record["kept"], "kept"), tuple(record["types"]))
+    return BackedUp(checked_key(name, "project"), folder, seq, digest, tuple(aging), policy)
 
 
 def _compare(archive: zipfile.ZipFile, files: dict[str, Any], journals: Iterable[str]) -> None:
@@ -294,6 +302,9 @@ async def restore(service: Service, bundle: Bundle, actor: Actor, progress: Prog
     for project in bundle.projects:
         report = await _taken(service, bundle, project, actor, progress)
         await service.aging.replay(project.name, project.aging)
+        if project.policy != await service.policies.of(project.name):
+            await service.policies.keep(project.name, project.policy.kept)
+            await service.policies.allow(project.name, project.policy.types)
         found = await service.verify(project.name, project.seq, project.hash)
         if not found["ok"]:
             raise _damaged(f"project {project.name!r} is not what it was: {'; '.join(found['differences'][:3])}")

@@ -40,6 +40,8 @@ class Place:
         assert taken(self._loop, self.service, [*mixed(), *said], project="P").refused == 0
         assert taken(self._loop, self.service, [claimed("a"), claimed("b")], project="Q / ü").refused == 0
         self._loop.run(self.service.aging.set("Q / ü", timedelta(days=7)))
+        self._loop.run(self.service.policies.keep("P", ["email"]))
+        self._loop.run(self.service.policies.allow("P", ["fact", "rule of ours"]))
 
     def backup(self, *projects: str) -> bytes:
         file = io.BytesIO()
@@ -67,6 +69,7 @@ class Place:
                 "graphml": b"".join([chunk async for chunk in self.service.export_graphml(project)]),
                 "concepts": {name: data async for name, data in files},
                 "aging": await self.service.aging.changes(project),
+                "policy": await self.service.policies.of(project),
             }
 
         return self._loop.run(read())
