@@ -18,9 +18,12 @@ from Stemmer import Stemmer  # pyright: ignore[reportUnknownVariableType]  it ha
 
 TERMS_MAX = 64  # words of a query; what else a long goal says adds nothing to what these find
 WORD_CHARS_MAX = 64  # longer ones are no words but data
-_WORD = re.compile(r"[^\W_]+")
+# Vowels and tones of many scripts are marks on a letter, and joiners stand within words: they take none apart.
+_MARKS = "".join(char for char in map(chr, range(0x300, 0x1F000)) if unicodedata.category(char)[0] == "M")
+_ON = rf"{_MARKS}\u200c\u200d"
+_WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_ON}])*")
 _SIGN = r"\u3041-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_TOKEN = re.compile(rf"[{_SIGN}]|[^\W_{_SIGN}]+")
+_TOKEN = re.compile(rf"[{_SIGN}]|[^\W_{_SIGN}](?:[^\W_{_SIGN}]|[{_ON}])*")
 _EMPTY_TEXT = """
 a about above after again all also am an and any are as at be because been before being below between both but by
 can could d did do does doing done down during each few for from further had has have having he her here hers him
@@ -36,8 +39,7 @@ _ending_off = cast("Callable[[str], str]", Stemmer("english").stemWord)  # pyrig
 
 def words(text: str) -> list[str]:
     """The words of a text that say something: lower case, each once, in the order of their first place."""
-    folded = unicodedata.normalize("NFC", text).lower()
-    found = (word[:WORD_CHARS_MAX] for word in _WORD.findall(folded))
+    found = (word[:WORD_CHARS_MAX] for word in _WORD.findall(_folded(text)))
     return list(dict.fromkeys(word for word in found if word not in _EMPTY))
 
 
@@ -51,8 +53,7 @@ def tokens(text: str) -> list[str]:
 
     It is what the index takes a text apart into, but for words of English that say nothing.
     """
-    folded = unicodedata.normalize("NFC", text).lower()
-    found = (word[:WORD_CHARS_MAX] for word in _TOKEN.findall(folded))
+    found = (word[:WORD_CHARS_MAX] for word in _TOKEN.findall(_folded(text)))
     return [stem(word) for word in found if word not in _EMPTY]
 
 
@@ -64,8 +65,13 @@ def stem(word: str) -> str:
 
 def turning(text: str) -> frozenset[str]:
     """What makes two texts of the same words say different things: their numbers and their negations."""
-    folded = unicodedata.normalize("NFC", text).lower().replace("n\u2019t", " not").replace("n't", " not")
-    return frozenset(word for word in _WORD.findall(folded) if word in _TURNING or not word.isalpha())
+    folded = _folded(text).replace("n\u2019t", " not").replace("n't", " not")
+    return frozenset(word for word in _WORD.findall(folded) if word in _TURNING or any(map(str.isnumeric, word)))
+
+
+def _folded(text: str) -> str:
+    """In lower case as the index writes it: without the point that Python leaves over of a capital that has one."""
+    return unicodedata.normalize("NFC", text).lower().replace("i\u0307", "i")
 
 
 def likeness(left: frozenset[str], right: frozenset[str]) -> float:

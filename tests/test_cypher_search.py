@@ -53,6 +53,29 @@ def test_words_are_found_by_their_stems_in_claims_and_keys(scenario: Stage, data
     assert found(database, asked("absent")) == []
 
 
+def test_words_of_scripts_with_marks_are_whole_in_the_index_and_in_what_it_is_asked(
+    scenario: Stage, database: Database
+) -> None:
+    scenario.given("")
+    claims(
+        database,
+        ("p", "hindi", "गोदाम शाम छह बजे बंद हो जाता है।", 1),
+        ("p", "other-hindi", "नाव सुबह जल्दी निकलती है, दाम वही रहते हैं।", 2),
+        ("p", "thai", "คลังสินค้า ปิดตอนหกโมงเย็น", 3),
+        ("p", "other-thai", "เรือออก แต่เช้า", 4),
+        ("p", "turkish", "İstanbul deposu", 5),
+    )
+    for text, key in (
+        ("गोदाम कब बंद होता है?", "hindi"),
+        ("सुबह की नाव", "other-hindi"),
+        ("คลังสินค้า", "thai"),
+        ("istanbul", "turkish"),
+        ("İSTANBUL", "turkish"),
+    ):
+        assert found(database, asked(*words.words(text)))[0] == key
+    assert found(database, asked(*words.words("दाम"))) == ["other-hindi"], "not what merely ends so"
+
+
 def test_what_holds_more_and_rarer_words_comes_first(scenario: Stage, database: Database) -> None:
     scenario.given("")
     claims(database, *(("p", f"n{at}", f"the tram number {at}", at) for at in range(1, 6)), ("p", "b", "tram bell", 7))
