@@ -80,12 +80,17 @@ class GraphHeader:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One declared attribute; ``json`` is text in the file and any value in a row."""
+    """One declared attribute; ``json`` is text in the file and any value in a row.
+
+    One that is ``optional`` may be missing in a document, which then says nothing of it: it was written before there
+    was such a thing.
+    """
 
     id: str
     domain: Literal["graph", "node", "edge"]
     name: str
     type: Literal["string", "long", "boolean", "json"]
+    optional: bool = False
 
     @property
     def declaration(self) -> str:
@@ -115,21 +120,21 @@ NODE_KEYS: Final = (
     Key("n_at_risk", "node", "at_risk", "boolean"),
     Key("n_forgotten", "node", "forgotten", "boolean"),
     Key("n_valid_from", "node", "valid_from", "string"),
-    Key("n_valid_to", "node", "valid_to", "string"),
+    Key("n_valid_to", "node", "valid_to", "string", optional=True),
     Key("n_created_at", "node", "created_at", "string"),
     Key("n_updated_at", "node", "updated_at", "string"),
-    Key("n_verified_at", "node", "verified_at", "string"),
+    Key("n_verified_at", "node", "verified_at", "string", optional=True),
     Key("n_uses", "node", "uses", "long"),
     Key("n_created_seq", "node", "created_seq", "long"),
-    Key("n_lineage", "node", "lineage", "json"),
-    Key("n_concept", "node", "concept", "json"),
+    Key("n_lineage", "node", "lineage", "json", optional=True),
+    Key("n_concept", "node", "concept", "json", optional=True),
     Key("n_evidence", "node", "evidence", "json"),
 )
 _TYPE: Final = Key("label", "edge", "label", "string")  # Gephi's caption, and APOC's relationship type
 _INTERACTION: Final = Key("e_interaction", "edge", "interaction", "string")  # Cytoscape's edge type
 EDGE_KEYS: Final = (
     Key("e_since", "edge", "since", "string"),
-    Key("e_until", "edge", "until", "string"),
+    Key("e_until", "edge", "until", "string", optional=True),
     Key("e_event_ids", "edge", "event_ids", "json"),
 )
 _EDGE_ID: Final = Key("e_edge_id", "edge", "edge_id", "string")  # igraph 1.0.0 loses the element's own id

@@ -182,6 +182,8 @@ class _Reader:
         ended = self._open[-1]
         if ended.name == "data":
             holder, key = self._open[-2], ended.attributes["key"]
+            if key not in self._keys:
+                raise self._wrong(f"there are data of the key {key[:80]!r}, which is not declared")
             if key in holder.data:
                 raise self._wrong(f"there are two data of the key {key[:80]!r}")
             holder.data[key] = "".join(self._content)
@@ -198,9 +200,10 @@ class _Reader:
 
     def _check_keys(self) -> None:
         declared = {key.id: (key.domain, key.name, "string" if key.type == "json" else key.type) for key in ALL_KEYS}
-        if self._keys != declared:
-            other = min({*self._keys.items()} ^ {*declared.items()})[0]
-            raise self._wrong(f"the key {other[:80]!r} is missing, or is not declared as ours is")
+        other = {*self._keys.items()} ^ {*declared.items()}
+        other -= {(key.id, declared[key.id]) for key in ALL_KEYS if key.optional and key.id not in self._keys}
+        if other:
+            raise self._wrong(f"the key {min(other)[0][:80]!r} is missing, or is not declared as ours is")
 
     def _tell_graph(self) -> None:
         graph = next(each for each in self._open if each.name == "graph")

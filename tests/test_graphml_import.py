@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
@@ -195,6 +196,25 @@ def test_a_damaged_document_is_refused_by_element_and_line(name: str, service: S
     assert where in (refused.value.field or ""), refused.value.facts()
     assert refused.value.position, refused.value.facts()
     assert loop.run(service.projects()) == ["P"], "nothing was taken"
+
+
+def test_a_document_from_before_there_were_concepts_is_read_and_nothing_is_said_without_its_key(
+    service: Service, loop: asyncio.Runner
+) -> None:
+    document = small(service, loop)
+    key = re.search(rb'<key id="n_concept"[^>]*/>\n', document)
+    assert key is not None
+    before = document.replace(key[0], b"")
+    assert imported(service, loop, before).refused == 0
+    assert said_by(exported(service, loop, "R")) == said_by(document)
+    unnamed = before.replace(b"</node>", b'<data key="n_concept">{}</data></node>', 1)
+    unknown = document.replace(key[0], key[0] + key[0].replace(b"concept", b"mood"))
+    other = document.replace(key[0], key[0].replace(b"string", b"long"))
+    needed = re.sub(rb'<key id="n_uses"[^>]*/>\n', b"", document)
+    for wrong in (unnamed, unknown, other, needed):
+        with pytest.raises(ValidationError):
+            imported(service, loop, wrong, "S")
+    assert loop.run(service.head("S")) is None
 
 
 def test_a_document_that_was_cut_anywhere_is_refused(service: Service, loop: asyncio.Runner) -> None:
