@@ -82,6 +82,13 @@ class Policy(AsyncStructuredNode):
     types: Any = ArrayProperty(StringProperty())
 
 
+class Replay(AsyncStructuredNode):
+    """That a stored session, told by a digest of its name and text, was replayed into a project to its end."""
+
+    project: Any = StringProperty(required=True)
+    session: Any = StringProperty(required=True)
+
+
 class Evidence(AsyncStructuredNode):
     """A pointer to what a node rests on (PROV: Entity)."""
 
@@ -199,7 +206,7 @@ class Event(AsyncStructuredNode):
     causes = AsyncRelationshipTo("Event", "CAUSED_BY")
 
 
-MODELS = (Project, Aging, Policy, Knowledge, Evidence, Representation, Filling, Event)
+MODELS = (Project, Aging, Policy, Replay, Knowledge, Evidence, Representation, Filling, Event)
 _DECLARED_BY_NEOMODEL = "constraint_unique_Project_name"
 _STATEMENT = re.compile(r"FOR \(\w+:(\w+)\) (?:REQUIRE|ON|ON EACH) [(\[]([^)\]]*)[)\]]( IS UNIQUE)?")
 _ANALYZER = re.compile(r"`fulltext.analyzer`: '([\w-]+)'")

@@ -14,6 +14,7 @@ from answering import Script, answering
 from api.app import create_app
 from api.replayed import replaying
 from api.settings import Settings
+from graph.commands import read_command
 from graph.embedding.choice import Choice
 from graph.errors import KnowledgeError
 from graph.ingestion import sessions
@@ -82,6 +83,23 @@ def test_a_models_concepts_come_through_their_door_and_it_is_asked_once(
     assert row is not None
     assert json.loads(row["concept"])["sources"] == ["one", "two"]
     assert row["state"] == "confirmed", "a second session said the same"
+
+
+def test_a_session_of_which_a_model_notes_nothing_is_not_asked_about_again_nor_is_one_that_was_refused(
+    service: Service, loop: asyncio.Runner, folder: Path
+) -> None:
+    line = {"project": "P", "transition": "proposed", "key": "late-orders", "payload": {"proposition": "no concept"}}
+    loop.run(service.run(read_command(line, actor=Settings(home=folder).actor)))
+    script = Script(["[]", json.dumps([LATE])])
+    with answering(script) as base:
+        told = replay(service, loop, folder, ChatChoice(base, "m"))
+        assert (told["known"], told["verdicts"]) == (0, {})
+        assert len(told["refused"]) == 1
+        before, head = events(service, loop), loop.run(service.store.version())
+        again = replay(service, loop, folder, ChatChoice(base, "m"))
+    assert (again["known"], again["refused"], len(script.asked)) == (2, {}, 2)
+    assert (events(service, loop), loop.run(service.store.version())) == (before, head)
+    assert loop.run(service.verify("P"))["ok"]
 
 
 def test_texts_that_differ_are_merged_by_the_model_or_stand_against_each_other(

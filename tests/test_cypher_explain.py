@@ -84,6 +84,7 @@ CROWD: tuple[LiteralString, ...] = (
       model_name: 'm', model_sha256: 'a', text_sha256: 'b', vector: [1.0, 0.0]})
     """,
     "CREATE (:Aging {project: 'p', since: datetime('2026-11-01T00:00:00Z'), seconds: 60})",
+    "CREATE (:Replay {project: 'p', session: 's'})",
     "CREATE (:Policy {project: 'p', kept: ['email'], types: ['fact']})",
     "CREATE (:Filling {project: 'p', model: 'Model', model_name: 'm', seq: 20, index: 'Model'})",
     "MATCH (p:Project {name: 'p'}) SET p.rebuilding = false",
@@ -143,6 +144,7 @@ GIVEN: Row = {
     "scanned_max": 10000,
     "seq": 20,
     "seqs": [1, 2, 3],
+    "session": "s",
     "shared_max": 20,
     "since": "2026-11-01T00:00:00Z",
     "surplus": ["Retired"],

@@ -1,4 +1,4 @@
-"""The statements of policies, one by one."""
+"""The statements of policies and of what was replayed, one by one."""
 
 from __future__ import annotations
 
@@ -50,3 +50,13 @@ def test_the_kinds_of_those_that_keep_any_come_by_project(scenario: Stage) -> No
     kept = [{"project": "p", "kept": ["email"]}, {"project": "q", "kept": ["iban"]}]
     scenario(given=SET, when=("policies_kept", {"first": 9}), rows=kept)
     scenario(given=SET, when=("policies_kept", {"first": 2}), rows=kept[:1])
+
+
+def test_a_session_is_known_once_it_is_noted_in_its_project_alone(scenario: Stage) -> None:
+    given: LiteralString = "CREATE (:Replay {project: 'p', session: 's'})"
+    scenario(given=given, when=("replay_known", {"session": "s"}), rows=[{"session": "s"}])
+    scenario(given=given, when=("replay_known", {"session": "t"}), rows=[])
+    scenario(given=given, when=("replay_known", {"project": "q", "session": "s"}), rows=[])
+    scenario(given=given, when=("replay_put", {"session": "s"}), rows=[{"session": "s"}])
+    added = {"+nodes": 1, "+labels": 1, "+properties": 2}
+    scenario(given=given, when=("replay_put", {"session": "t"}), rows=[{"session": "t"}], effects=added)

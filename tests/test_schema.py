@@ -22,6 +22,7 @@ evidence_identity               UNIQUENESS  Evidence   project, key
 filling_identity                UNIQUENESS  Filling    project, model
 knowledge_identity              UNIQUENESS  Knowledge  project, key, generation
 policy_identity                 UNIQUENESS  Policy     project
+replay_identity                 UNIQUENESS  Replay     project, session
 representation_identity         UNIQUENESS  Representation  project, model, key, generation
 """
 INDEXES = """
@@ -38,6 +39,7 @@ knowledge_kind                  RANGE       Knowledge  project, kind, key, gener
 knowledge_state                 RANGE       Knowledge  project, state, key, generation
 knowledge_words                 FULLTEXT    Knowledge  proposition, key, scope
 policy_identity                 RANGE       Policy     project
+replay_identity                 RANGE       Replay     project, session
 representation_identity         RANGE       Representation  project, model, key, generation
 """
 

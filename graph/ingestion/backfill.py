@@ -1,7 +1,7 @@
 """Stored sessions replayed: a model's concepts through their door where there is a model, else sentences by ingestion.
 
-A session that was replayed is known by an event of its name and text; the same folder again changes nothing, and asks
-no model again.
+A session that was replayed to its end is known by its name and text, whatever a model noted of it; the same folder
+again changes nothing, and asks no model again. That is kept beside the journal: it says nothing of what is known.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ class Backfill:
                 replayed.refused[rejected.reason] += 1
 
     async def _concepts(self, name: str, text: str, extractor: Extractor) -> None:
-        base = f"backfill-{digest(name, text)}"
-        if await self._service.events_named(self._project, [f"{base}:end"]):
+        session, store = digest(name, text), self._service.store
+        if await store.read("replay_known", project=self._project, session=session):
             self.replayed.known += 1
             return
         found: list[Extracted] = []
@@ -117,10 +117,9 @@ class Backfill:
             found += extraction.concepts
             self.replayed.dropped += extraction.dropped
             self.replayed.cost += extraction.cost
-        for at, concept in enumerate(found, start=1):
-            # The last one's id says that the whole session was taken.
-            tail = "end" if at == len(found) else digest(concept.name, concept.body)[:16]
-            await self._record(name, concept, f"{base}:{tail}")
+        for concept in found:
+            await self._record(name, concept, f"backfill-{session}:{digest(concept.name, concept.body)[:16]}")
+        await store.project_write("replay_put", project=self._project, session=session)
 
     async def _record(self, session: str, concept: Extracted, event_id: str) -> None:
         saying = recording.Saying(self._project, concept.name, concept.description, concept.type, concept.body, session)
