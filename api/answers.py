@@ -10,7 +10,6 @@ from typing import Any
 from graph import context, tokens
 from graph.audit import known
 from graph.errors import NotFoundError
-from graph.filters import Filter
 from graph.knowledge import NodeId, State, checked_key, named
 from graph.retrieval import Asked, Item, Retrieval
 from graph.service import Moment, Service
@@ -155,25 +154,6 @@ def cautions(node: Row, relations: list[Row], history: list[Row], why: list[Row]
     if node["forgotten"]:
         caution("forgotten", [])
     return found
-
-
-async def asked(
-    service: Service,
-    project: str,
-    text: str,
-    as_of: datetime | None,
-    valid_at: datetime | None,
-    *,
-    include_retired: bool,
-) -> Asked:
-    """A question as retrieval takes it.
-
-    Raises:
-        NotFoundError: no such project.
-    """
-    await require_project(service, project)
-    at = None if as_of is None else await service.position(project, as_of)
-    return Asked(project, text, Filter(valid_at=valid_at), at, include_retired)
 
 
 async def found(retrieval: Retrieval, question: Asked, first: int) -> Row:

@@ -165,6 +165,8 @@ async def _serve(
         embedders.opened(settings) as embedder,
         chatting(settings.chat) as chat,
     ):
+        mine = replace(mine, model=None if embedder is None else embedder.profile.model)
+        mine.write(settings.home)
         if wanted.demo:
             await _demo(settings, store, screen)
         filler = None if embedder is None else Filler(store, embedder)

@@ -25,6 +25,7 @@ class Presence:
         url: Where it answers; None until it does.
         bolt: The address of its Neo4j; None until that answers.
         browser: The address of Neo4j Browser, where it is known.
+        model: What tells the vectors of its embedder from those of all others; None without one, or until it is known.
     """
 
     holder: Holder
@@ -32,6 +33,7 @@ class Presence:
     url: str | None = None
     bolt: str | None = None
     browser: str | None = None
+    model: str | None = None
 
     def addresses(self) -> dict[str, object]:
         """What clients are told: url, graphql, bolt, browser, token and pid; None where there is none."""

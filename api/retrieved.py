@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, cast
 
 import strawberry
@@ -19,9 +18,8 @@ from graph import context, tokens
 from graph.context import Block, Format
 from graph.errors import ValidationError
 from graph.filters import Filter
-from graph.knowledge import checked_instant, checked_key
-from graph.retrieval import Asked, Item, Retrieval
-from graph.service import Service
+from graph.knowledge import checked_instant
+from graph.retrieval import Asked, Item, Retrieval, question
 
 RULE = "open.v1"  # whoever reaches the service may ask
 BUDGET = 1_200  # tokens where nobody says
@@ -128,7 +126,7 @@ class Retrieving:
         include_retired: bool | None = False,  # noqa: FBT001, FBT002  the contract's form
     ) -> list[ContextItem]:
         """What answers a text, best first; forgotten nodes never, retired ones only where they are asked for."""
-        asked, tense = await question(
+        asked = await question(
             info.context.service,
             project,
             text,
@@ -137,6 +135,7 @@ class Retrieving:
             include_retired=bool(include_retired),
         )
         found = await info.context.retrieval.search(asked, 20 if first is None else first)
+        tense = _tense(asked)
         return [ContextItem.of(item, tokens.count(item.node["proposition"]), tense) for item in found.items]
 
     @field
@@ -152,7 +151,7 @@ class Retrieving:
         include_retired: bool | None = False,  # noqa: FBT001, FBT002  the contract's form
     ) -> ContextBlock:
         """What serves a goal and fits; `budget` in tokens of the tokenizer that the answer names."""
-        asked, tense = await question(
+        asked = await question(
             info.context.service,
             project,
             goal,
@@ -165,7 +164,7 @@ class Retrieving:
         actor = info.context.actor
         return ContextBlock(
             block=block,
-            tense=tense,
+            tense=_tense(asked),
             text=block.text,
             tokens=block.tokens,
             budget=room,
@@ -180,6 +179,11 @@ class Retrieving:
                 rule=RULE,
             ),
         )
+
+
+def _tense(asked: Asked) -> Tense:
+    """When the answer to a question is about."""
+    return NOW if asked.at is None else Tense(moment=asked.at)
 
 
 async def asked_block(retrieval: Retrieval, body: bytes) -> tuple[Block, Format]:
@@ -210,7 +214,7 @@ async def asked_block(retrieval: Retrieval, body: bytes) -> tuple[Block, Format]
     if form not in Format.__members__:
         raise ValidationError("there is no such format", field="format", allowed=", ".join(Format))
     moments = {n: None if n not in asked else checked_instant(asked[n], n) for n in ("asOf", "validAt")}
-    wanted, _ = await question(
+    wanted = await question(
         retrieval.service,
         asked.get("project", "default"),
         asked.get("goal", ""),
@@ -219,20 +223,3 @@ async def asked_block(retrieval: Retrieval, body: bytes) -> tuple[Block, Format]
         include_retired=asked.get("includeRetired", False),
     )
     return await context.block(retrieval, wanted, asked.get("budget", BUDGET), Format(form)), Format(form)
-
-
-async def question(
-    service: Service,
-    project: str,
-    text: str,
-    filter_: Filter,
-    as_of: datetime | None,
-    *,
-    include_retired: bool = False,
-) -> tuple[Asked, Tense]:
-    """A question as retrieval takes it, and the tense that its answer is in; what lies ahead is now."""
-    checked_key(project, "project")
-    if as_of is None or as_of >= datetime.now(UTC):
-        return Asked(project, text, filter_, None, include_retired), NOW
-    at = await service.position(project, as_of)
-    return Asked(project, text, filter_, at, include_retired), Tense(moment=at)

@@ -40,11 +40,14 @@ def search(
 ) -> int:
     """Find the nodes that answer a text, best first, with what there is to doubt about each."""
     from api import answers, embedders, report  # noqa: PLC0415
+    from graph.filters import Filter  # noqa: PLC0415
+    from graph.retrieval import question  # noqa: PLC0415
 
     screen, settings, instant = Screen(machine=machine), configured(), instant_of(as_of)
 
     async def work(service: Service) -> answers.Row:
-        wanted = await answers.asked(service, project, text, instant, None, include_retired=include_retired)
+        await answers.require_project(service, project)
+        wanted = await question(service, project, text, Filter(), instant, include_retired=include_retired)
         async with embedders.retrieving(settings, service) as retrieval:
             return await answers.found(retrieval, wanted, first)
 
@@ -71,12 +74,16 @@ def ask(
 ) -> int:
     """Write a context block for an agent: what serves a goal and fits a budget."""
     from api import answers, embedders  # noqa: PLC0415
+    from graph.filters import Filter  # noqa: PLC0415
+    from graph.retrieval import question  # noqa: PLC0415
 
     screen, settings = Screen(machine=machine), configured()
     instant, world = instant_of(as_of), instant_of(valid_at, "--valid-at")
 
     async def work(service: Service) -> answers.Row:
-        wanted = await answers.asked(service, project, goal, instant, world, include_retired=include_retired)
+        await answers.require_project(service, project)
+        true_then = Filter(valid_at=world)
+        wanted = await question(service, project, goal, true_then, instant, include_retired=include_retired)
         async with embedders.retrieving(settings, service) as retrieval:
             return await answers.block(retrieval, wanted, budget, form.value)
 
@@ -183,19 +190,21 @@ def embed(
 
 
 def _drop(screen: Screen, settings: Settings, name: str) -> None:
+    from api import presence  # noqa: PLC0415
     from api.course import by_project  # noqa: PLC0415
     from graph.embedding import removal  # noqa: PLC0415
     from graph.embedding.choice import chosen  # noqa: PLC0415
 
-    embedder = chosen(settings.embedder, settings.home / "cache")
+    embedder, running = chosen(settings.embedder, settings.home / "cache"), presence.find(settings.home)
+    in_use = {None if embedder is None else embedder.profile.model, None if running is None else running.model}
 
     async def work(service: Service) -> tuple[removal.Stored, dict[str, int]]:
         model = await removal.stored(service.store, name)
-        if embedder is not None and embedder.profile.model == model.model:
+        if model.model in in_use:
             raise ValidationError(
-                f"{model.name} is the embedder in use, which would make its vectors again",
+                f"{model.name} is an embedder in use, which would make its vectors again",
                 field="--drop",
-                allowed="a model that WHENCE_EMBEDDER does not name",
+                allowed="a model that WHENCE_EMBEDDER does not name, neither here nor for the service that runs",
             )
         with by_project(screen, "Dropping") as told:
             return model, await removal.drop(service.store, model, told)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 from xml.sax.saxutils import escape, quoteattr
 
 import regex
@@ -24,7 +24,6 @@ from graph.rows import Row, id_of
 from graph.tokens import count
 
 BUDGET_MAX = 1_000_000  # tokens: more than any model reads
-EVIDENCE_MAX = 3  # records of one item, the newest; a read of the node gives all
 _ITEM_SHARE, _TEXT_TOKENS_MIN = 4, 80  # a text may take a fourth of the budget, or so many tokens
 _SEMANTIC_SHARE = 0.3  # of the budget, for what words did not find
 _ITEM_TOKENS = 15  # no item takes fewer than twice as many, and half of what is looked at may be of one tier
@@ -41,6 +40,7 @@ _HIDDEN = regex.compile(
     r"|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}--[\n\t]]",
     regex.VERSION1,
 )
+_JSON = json.JSONEncoder(ensure_ascii=False).encode
 _FRACTION = regex.compile(r"\.\d+")
 _FENCE = regex.compile("`+")
 
@@ -52,14 +52,6 @@ class Format(StrEnum):
     MARKDOWN = "MARKDOWN"
     JSON = "JSON"
     XML = "XML"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An item with the evidence that it stands on, in the order of the events that said so."""
-
-    item: Item
-    evidence: Sequence[Row]
 
 
 @dataclass(slots=True)
@@ -90,7 +82,7 @@ class _Style:
     """How a format writes a block: what stands before its items, between them and behind them."""
 
     head: Callable[[str, int], str]
-    item: Callable[[Entry, str], str]
+    item: Callable[[Item, str], str]
     between: str
     foot: Callable[[int, int], str]
 
@@ -109,12 +101,9 @@ async def block(retrieval: Retrieval, asked: Asked, budget: int, form: Format) -
         LimitError: a budget that is larger than that of any reader.
     """
     checked_text(asked.text, "goal", chars_max=TEXT_CHARS_MAX)
-    found = await retrieval.search(asked, items_for(budget))
-    ids = [id_of(item.node) for item in found.items]
-    records = await retrieval.service.evidence(asked.project, ids, asked.at) if ids else {}
-    # Counting takes milliseconds an item, in which others are to have their turn.
-    evidence = [records.get(node_id, []) for node_id in ids]
-    return await asyncio.to_thread(assemble, asked.project, found, evidence, budget, form)
+    found = await retrieval.search(asked, items_for(budget), evidence=True)
+    # Counting takes milliseconds, in which others are to have their turn.
+    return await asyncio.to_thread(assemble, asked.project, found, budget, form)
 
 
 def items_for(budget: int) -> int:
@@ -132,80 +121,111 @@ def items_for(budget: int) -> int:
     return min(max(budget // _ITEM_TOKENS, _ITEMS_MIN), WANTED_MAX)
 
 
-def assemble(project: str, found: Found, evidence: Sequence[Sequence[Row]], budget: int, form: Format) -> Block:
+def assemble(project: str, found: Found, budget: int, form: Format) -> Block:
     """The best block that fits: items in their order, each of those that still fit.
 
     Args:
         project: Whose knowledge it is.
-        found: The answer.
-        evidence: For each item what it stands on.
+        found: The answer, its items with what they stand on.
         budget: Tokens, 0 to 1,000,000.
         form: How it is written.
     """
     style = _STYLES[form]
-    entries = [Entry(item, records) for item, records in zip(found.items, evidence, strict=True)]
-    entries.sort(key=lambda entry: entry.item.tier != "LEXICAL")  # each tier in its own order
-    room = (
-        budget - count(style.head(project, found.seq)) - count(style.foot(len(entries), found.omitted + len(entries)))
-    )
-    taken = _taken(entries, style, budget, room)
+    items = sorted(found.items, key=lambda item: item.tier != "LEXICAL")  # each tier in its own order
+    drafts = [_Draft(item, partial(style.item, item)) for item in items]
+    room = budget - count(style.head(project, found.seq)) - count(style.foot(len(items), found.omitted + len(items)))
+    taken = _taken(drafts, style, budget, room)
     while taken:
-        left_out = found.omitted + len(entries) - len(taken)
-        written = style.head(project, found.seq) + style.between.join(text for _, text, _ in taken)
+        left_out = found.omitted + len(items) - len(taken)
+        written = style.head(project, found.seq) + style.between.join(one.text for one in taken)
         written += style.foot(len(taken), left_out)
         if (tokens := count(written)) <= budget:
-            return _block(found, entries, taken, written, tokens)
+            return _block(found, items, taken, written, tokens)
         taken.pop()  # a tokenizer may join what stands at the seams in another way
-    return _block(found, entries, [], "", 0)
+    return _block(found, items, [], "", 0)
 
 
-def _taken(entries: Sequence[Entry], style: _Style, budget: int, room: int) -> list[tuple[Entry, str, int]]:
-    """The entries that fit, in their order, each as it is written and with its tokens.
+class _Draft:
+    """An item as a format writes it, counted once however often there may be room for it.
+
+    Args:
+        item: The item.
+        write: Writes it with a text for its proposition.
+    """
+
+    def __init__(self, item: Item, write: Callable[[str], str]) -> None:
+        self.item = item
+        self._write = write
+        self._proposition = visible(item.node["proposition"])
+        self._whole = write(self._proposition)
+
+    def fitting(self, budget: int, room: int) -> str | None:
+        """The item so that it fits into the room and into its share, its proposition cut if it must be.
+
+        None if it does not fit: with its proposition cut as well something of that must be left.
+        """
+        share = max(budget // _ITEM_SHARE, _TEXT_TOKENS_MIN)
+        if self._size <= min(room, share):
+            return self._whole
+        most = min(room, self._frame + share)
+        if self._size <= most:
+            return self._whole
+        if self._frame + _TEXT_TOKENS_MIN // 4 > most:
+            return None
+        return self._write(shortened(self._proposition, most, lambda cut: count(self._write(cut)) <= most))
+
+    @cached_property
+    def _size(self) -> int:
+        """Tokens of the whole item."""
+        return count(self._whole)
+
+    @cached_property
+    def _frame(self) -> int:
+        """Tokens of what is written around a proposition."""
+        return count(self._write(_MARK))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """An item that is taken: as it is written, and its tokens."""
+
+    item: Item
+    text: str
+    tokens: int
+
+
+def _taken(drafts: Sequence[_Draft], style: _Style, budget: int, room: int) -> list[_Fitted]:
+    """The items that fit, in their order.
 
     While there are any that meaning alone found, those that words found leave them a share of the budget; what is then
     left of it goes to those again.
     """
-    reserved = int(budget * _SEMANTIC_SHARE) if any(entry.item.tier == "SEMANTIC" for entry in entries) else 0
-    fitted: dict[int, tuple[Entry, str, int]] = {}
+    reserved = int(budget * _SEMANTIC_SHARE) if any(draft.item.tier == "SEMANTIC" for draft in drafts) else 0
+    fitted: dict[int, _Fitted] = {}
     for tier, kept_free in (("LEXICAL", reserved), ("SEMANTIC", 0), ("LEXICAL", 0)):
-        for at, entry in enumerate(entries):
-            if entry.item.tier != tier or at in fitted:
+        for at, draft in enumerate(drafts):
+            if draft.item.tier != tier or at in fitted:
                 continue
-            text = _fitting(partial(style.item, entry), entry.item.node["proposition"], budget, room - kept_free)
+            text = draft.fitting(budget, room - kept_free)
             if text is not None:
-                size = count(text + style.between)
-                fitted[at] = (entry, text, size)
-                room -= size
+                fitted[at] = _Fitted(draft.item, text, count(text + style.between))
+                room -= fitted[at].tokens
     return [fitted[at] for at in sorted(fitted)]
 
 
-def _block(
-    found: Found, entries: Sequence[Entry], taken: Sequence[tuple[Entry, str, int]], text: str, tokens: int
-) -> Block:
-    kept = {id(entry) for entry, _, _ in taken}
-    short = [entry.item for entry in entries if id(entry) not in kept]
+def _block(found: Found, items: Sequence[Item], taken: Sequence[_Fitted], text: str, tokens: int) -> Block:
+    kept = {id(one.item) for one in taken}
+    short = [item for item in items if id(item) not in kept]
     over = [(named(id_of(item.node)), "does not fit into the budget") for item in short]
     return Block(
         text,
         tokens,
-        [(entry.item, size) for entry, _, size in taken],
+        [(one.item, one.tokens) for one in taken],
         found.omitted + len(short),
         [*over, *found.omissions][:OMISSIONS_MAX],
         found.seq,
         found.embedder,
     )
-
-
-def _fitting(write: Callable[[str], str], proposition: str, budget: int, room: int) -> str | None:
-    """An item that fits into the room and into its share, its proposition cut if it must be; None if none does."""
-    text, frame = visible(proposition), count(write(_MARK))
-    most = min(room, frame + max(budget // _ITEM_SHARE, _TEXT_TOKENS_MIN))
-    whole = write(text)
-    if count(whole) <= most:
-        return whole
-    if frame + _TEXT_TOKENS_MIN // 4 > most:
-        return None
-    return write(shortened(text, most, lambda cut: count(write(cut)) <= most))
 
 
 def shortened(text: str, tokens: int, fits: Callable[[str], bool]) -> str:
@@ -228,11 +248,13 @@ def shortened(text: str, tokens: int, fits: Callable[[str], bool]) -> str:
 
 def visible(text: str) -> str:
     """The text with every character that cannot be seen, or that turns the direction of others, spelled out."""
+    if text.isascii() and text.isprintable():
+        return text  # as most are, and looking for what is hidden takes longer than all else
     return _HIDDEN.sub(lambda found: f"\\u{{{ord(found[0]):04X}}}", text)
 
 
 def _quoted(text: str) -> str:
-    return visible(json.dumps(text, ensure_ascii=False))
+    return visible(_JSON(text))
 
 
 def _validity(node: Row) -> str:
@@ -247,25 +269,25 @@ def _second(instant: str) -> str:
     return _FRACTION.sub("", instant)
 
 
-def _prompt_item(entry: Entry, text: str) -> str:
-    node, item = entry.item.node, entry.item
+def _prompt_item(item: Item, text: str) -> str:
+    node = item.node
     facts = [node["kind"], node["state"], _validity(node)]
     lines = [f"[{_quoted(named(id_of(node)))}] {', '.join(facts)}"]
     lines += [f"| {line}" for line in text.split("\n")]
-    lines += [f"evidence: {_quoted(record['type'])} {_quoted(record['source'])}" for record in _newest(entry)]
+    lines += [f"evidence: {_quoted(record['type'])} {_quoted(record['source'])}" for record in item.evidence]
     lines += [f"caution: {_quoted(caution)}" for caution in item.cautions]
     if item.via is not None:
         lines.append(f"found by: {item.via[0]} {_quoted(item.via[1])}")
     return "\n".join(lines) + "\n"
 
 
-def _markdown_item(entry: Entry, text: str) -> str:
-    node, item = entry.item.node, entry.item
+def _markdown_item(item: Item, text: str) -> str:
+    node = item.node
     fence = "`" * (max((len(run) for run in _FENCE.findall(text)), default=2) + 1)
     fence = max(fence, "```", key=len)
     lines = [f"### {_span(named(id_of(node)))}", ""]
     lines += [f"{node['kind']}, {node['state']}, {_validity(node)}", "", f"{fence}text", text, fence]
-    lines += [f"- evidence: {_span(record['type'])} {_span(record['source'])}" for record in _newest(entry)]
+    lines += [f"- evidence: {_span(record['type'])} {_span(record['source'])}" for record in item.evidence]
     lines += [f"- caution: {_span(caution)}" for caution in item.cautions]
     if item.via is not None:
         lines.append(f"- found by: {item.via[0]} {_span(item.via[1])}")
@@ -279,8 +301,8 @@ def _span(text: str) -> str:
     return f"{ticks} {shown} {ticks}" if len(ticks) > 1 else f"`{shown}`"
 
 
-def _json_item(entry: Entry, text: str) -> str:
-    node, item = entry.item.node, entry.item
+def _json_item(item: Item, text: str) -> str:
+    node = item.node
     fields: Mapping[str, object] = {
         "key": node["key"],
         "generation": node["generation"],
@@ -291,20 +313,20 @@ def _json_item(entry: Entry, text: str) -> str:
         "validFrom": node["valid_from"],
         "validTo": node["valid_to"],
         "text": text,
-        "evidence": [{"type": record["type"], "source": record["source"]} for record in _newest(entry)],
+        "evidence": [{"type": record["type"], "source": record["source"]} for record in item.evidence],
         "cautions": list(item.cautions),
     }
     found_by = {} if item.via is None else {"foundBy": list(item.via)}
     # What is hidden in a key or a source is spelled out as JSON spells it.
-    return _HIDDEN.sub(_json_escape, json.dumps({**fields, **found_by}, ensure_ascii=False))
+    return _HIDDEN.sub(_json_escape, _JSON({**fields, **found_by}))
 
 
 def _json_escape(found: regex.Match[str]) -> str:
     return json.dumps(found[0])[1:-1]
 
 
-def _xml_item(entry: Entry, text: str) -> str:
-    node, item = entry.item.node, entry.item
+def _xml_item(item: Item, text: str) -> str:
+    node = item.node
     instants: Mapping[str, str | None] = {"validFrom": node["valid_from"], "validTo": node["valid_to"]}
     facts = {
         "key": node["key"],
@@ -316,17 +338,13 @@ def _xml_item(entry: Entry, text: str) -> str:
         **({} if item.via is None else {"foundBy": " ".join(item.via)}),
     }
     lines = [f"<item {_attributes(facts)}>", f"<text>{escape(text)}</text>"]
-    lines += [f"<evidence {_attributes({'type': r['type'], 'source': r['source']})}/>" for r in _newest(entry)]
+    lines += [f"<evidence {_attributes({'type': r['type'], 'source': r['source']})}/>" for r in item.evidence]
     lines += [f"<caution>{escape(visible(caution))}</caution>" for caution in item.cautions]
     return "\n".join([*lines, "</item>"]) + "\n"
 
 
 def _attributes(facts: Mapping[str, str]) -> str:
     return " ".join(f"{name}={quoteattr(visible(value))}" for name, value in facts.items())
-
-
-def _newest(entry: Entry) -> Iterable[Row]:
-    return entry.evidence[-EVIDENCE_MAX:]
 
 
 _STYLES: Mapping[Format, _Style] = {
@@ -346,8 +364,7 @@ _STYLES: Mapping[Format, _Style] = {
     ),
     Format.JSON: _Style(
         lambda project, seq: (
-            f'{{"note": "{_NOTE}", "project": {_HIDDEN.sub(_json_escape, json.dumps(project, ensure_ascii=False))}, '
-            f'"atSeq": {seq}, "items": [\n'
+            f'{{"note": "{_NOTE}", "project": {_HIDDEN.sub(_json_escape, _JSON(project))}, "atSeq": {seq}, "items": [\n'
         ),
         _json_item,
         ",\n",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from graph.knowledge import NodeId, State
 from graph.rankers import Part
@@ -18,6 +19,7 @@ from graph.words import likeness, stems, turning
 DUPLICATE_LIKENESS = 0.8  # the part of all stems that two texts must share to say the same
 _DRAWN, _DRAWN_SUCCESSOR = 0.5, 0.9  # of the way to the score of what a node is linked to
 _CHALLENGED, _AT_RISK, _STALE, _RETIRED = 0.8, 0.85, 0.85, 0.5  # what is left of a score
+_SAID_KEPT = 1_024  # texts taken apart: those of some questions under way
 _DIGITS = 9  # scores that differ by less are the same, whatever order sums were made in
 
 
@@ -147,6 +149,12 @@ def _doubt(node: Row) -> float:
     return left
 
 
+@lru_cache(_SAID_KEPT)
+def _said(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The stems of a text, and what turns it; the same one is looked at for its difference and then for its rank."""
+    return stems(text), turning(text)
+
+
 class Folding:
     """Tells near duplicates of what was kept before.
 
@@ -155,18 +163,20 @@ class Folding:
     """
 
     def __init__(self) -> None:
-        self._kept: list[tuple[Row, frozenset[str], frozenset[str]]] = []
+        self._kept: dict[frozenset[str], list[tuple[Row, frozenset[str]]]] = {}  # by what turns a text
+        self._count = 0
 
     def duplicate_of(self, node: Row, rivals: Sequence[NodeId] = ()) -> Row | None:
         """The kept node that says nearly the same; None for one that says something new, which is then kept."""
-        said, turns = stems(node["proposition"]), turning(node["proposition"])
-        for kept, theirs, their_turns in self._kept:
-            alike = turns == their_turns and likeness(said, theirs) >= DUPLICATE_LIKENESS
-            if alike and id_of(kept) not in rivals:
+        said, turns = _said(node["proposition"])
+        same_turns = self._kept.setdefault(turns, [])
+        for kept, theirs in same_turns:
+            if likeness(said, theirs) >= DUPLICATE_LIKENESS and id_of(kept) not in rivals:
                 return kept
-        self._kept.append((node, said, turns))
+        same_turns.append((node, said))
+        self._count += 1
         return None
 
     def __len__(self) -> int:
         """How many say something new."""
-        return len(self._kept)
+        return self._count

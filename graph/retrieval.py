@@ -22,7 +22,7 @@ from graph.embedding.semantic import Semantic
 from graph.errors import KnowledgeError, LimitError, ValidationError
 from graph.filters import Filter
 from graph.fold import ALWAYS
-from graph.knowledge import NodeId, State, checked_text, named
+from graph.knowledge import NodeId, State, checked_key, checked_text, named
 from graph.lexical import Matching, Usage, usage
 from graph.rankers import Match, Part, Question, Ranker, fusion
 from graph.ranking import Folding, Ranked, Score, Tie, drawn, ranked, summed
@@ -41,6 +41,7 @@ EDGES_MAX, SHARED_MAX = 50, 20  # of each of them
 LEADS_MAX = 100  # of what only links lead to, the best; more where more items are wanted
 SUCCESSIONS_MAX = 10  # one after the other, from a retired match to what lives in its place
 SAMPLE_EVENTS = 400  # of a journal, or up to twice as many
+EVIDENCE_MAX = 3  # records of one item, the newest; a read of the node gives all
 OMISSIONS_MAX = 100  # that are named; the others are counted
 _SAMPLES_KEPT = 1_000
 _FOUND_SCORE = 0.001  # of the words of what only the index finds: in some languages it knows more of them than we do
@@ -67,6 +68,26 @@ class Asked:
     include_retired: bool = False
 
 
+async def question(
+    service: Service,
+    project: str,
+    text: str,
+    wanted: Filter,
+    as_of: datetime | None,
+    *,
+    include_retired: bool = False,
+) -> Asked:
+    """A question as it is put from outside, where the past is told by an instant; what lies ahead is now.
+
+    Raises:
+        ValidationError: no name of a project.
+        UnavailableError: the position at the instant cannot be had.
+    """
+    checked_key(project, "project")
+    at = None if as_of is None or as_of >= service.now() else await service.position(project, as_of)
+    return Asked(project, text, wanted, at, include_retired)
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """A found node.
@@ -78,6 +99,8 @@ class Item:
         via: By which link it came in, as (relation or ``evidence``, key); None for a match by itself.
         cautions: What to bear in mind, as sentences that name keys.
         rivals: Nodes that contradict it, or that it contradicts.
+        evidence: The newest records that it stands on, as maps of type and source, in the order of the events that
+            said so; none where they were not asked for.
     """
 
     node: Row
@@ -86,6 +109,7 @@ class Item:
     via: tuple[str, str] | None
     cautions: tuple[str, ...]
     rivals: tuple[NodeId, ...]
+    evidence: Sequence[Row] = ()
 
 
 @dataclass(slots=True)
@@ -133,6 +157,14 @@ class _Hits:
             self.retired.append(id_of(node))
 
 
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What is told of a node beside itself: what contradicts it or superseded it, and what it stands on."""
+
+    ties: Sequence[Tie] = ()
+    evidence: Sequence[Row] = ()
+
+
 @dataclass(slots=True)
 class _Search:
     """A question under way.
@@ -144,6 +176,7 @@ class _Search:
         vector: Where it lies; None where words alone answer.
         terms: Its words that count.
         used: How the project uses words.
+        evidence: Whether items are to come with what they stand on.
         followed: Live matches whose links are known.
     """
 
@@ -153,6 +186,7 @@ class _Search:
     vector: Vector | None
     terms: Sequence[str]
     used: Usage
+    evidence: bool
     followed: frozenset[NodeId] = frozenset()
 
 
@@ -171,12 +205,13 @@ class Retrieval:
         self._ranker = ranker
         self._samples: LRUCache[tuple[str, int], Usage] = LRUCache(_SAMPLES_KEPT)
 
-    async def search(self, asked: Asked, first: int) -> Found:
+    async def search(self, asked: Asked, first: int, *, evidence: bool = False) -> Found:
         """What answers the question.
 
         Args:
             asked: The question.
             first: How many items at most, 1 to 200.
+            evidence: Whether they are to come with what they stand on.
 
         Raises:
             ValidationError: a text that is blank or too long, a number below 1.
@@ -192,7 +227,7 @@ class Retrieval:
         if not seq:
             return found
         used = await self._usage(asked.project, seq)
-        search = _Search(asked, first, seq, vector, used.counting(words(text)), used)
+        search = _Search(asked, first, seq, vector, used.counting(words(text)), used, evidence)
         hits = await self._hits(search)
         parts = self._ranker(Question(stems(text), self._lexical_weight(search)), hits.matches)
         for node_id in sorted(hits.retired, key=lambda i: (-summed(parts, i), i)):
@@ -311,12 +346,23 @@ class Retrieval:
 
     async def _around(self, search: _Search, ids: Sequence[NodeId]) -> list[Tie]:
         """All that nodes are linked to."""
-        return await self._ties("search_around", search, ids, shared_max=SHARED_MAX)
+        rows = await self._of("search_around", search, ids, shared_max=SHARED_MAX)
+        return [Tie(_pair(row["of"]), row["via"], row["outgoing"], _pair(row["far"]), row["among"]) for row in rows]
 
-    async def _ties(self, statement: str, search: _Search, ids: Sequence[NodeId], **bounds: Any) -> list[Tie]:
+    async def _beside(self, search: _Search, ids: Sequence[NodeId], evidence_max: int) -> dict[NodeId, _Beside]:
+        """What contradicts nodes or superseded them, and the newest that they stand on."""
+        rows = await self._of("search_beside", search, ids, evidence_max=evidence_max)
+        found: dict[NodeId, _Beside] = {}
+        for row in rows:
+            of = _pair(row["of"])
+            ties = [Tie(of, via, outgoing, (key, generation)) for via, outgoing, key, generation in row["ties"]]
+            found[of] = _Beside(ties, row["evidence"])
+        return found
+
+    async def _of(self, statement: str, search: _Search, ids: Sequence[NodeId], **bounds: int) -> list[Row]:
         if not ids:
             return []
-        rows = await self.service.store.read(
+        return await self.service.store.read(
             statement,
             project=search.asked.project,
             ids=[list(node_id) for node_id in ids],
@@ -325,7 +371,6 @@ class Retrieval:
             edges_max=EDGES_MAX,
             **bounds,
         )
-        return [Tie(_pair(row["of"]), row["via"], row["outgoing"], _pair(row["far"]), row["among"]) for row in rows]
 
     async def _links(self, search: _Search, hits: _Hits, parts: Sequence[Part]) -> list[Tie]:
         """What the best matches are linked to; of retired ones only what lives in their place."""
@@ -363,7 +408,8 @@ class Retrieval:
                     seen = seen | {tie.far}
                     stands_for[tie.far] = stands_for[tie.of]
                     waiting.append(tie.far)
-            ties = [tie for tie in await self._ties("search_rivals", search, waiting) if _succeeds(tie)]
+            beside = await self._beside(search, waiting, 0)
+            ties = [tie for of in waiting if of in beside for tie in beside[of].ties if _succeeds(tie)]
         return found
 
     async def _offered(self, search: _Search, hits: _Hits, scores: Mapping[NodeId, Score]) -> dict[NodeId, Row]:
@@ -376,12 +422,12 @@ class Retrieval:
         return await self.service.nodes(search.asked.project, ids, search.asked.at) if ids else {}
 
     def _kept(self, order: Sequence[Ranked], links: Sequence[Tie], first: int, found: Found) -> list[Ranked]:
-        folding, kept = Folding(), list[Ranked]()
+        folding, kept, linked = Folding(), list[Ranked](), _by_match(links)
         for one in order:
             if len(kept) == first:
                 found.omit(one.node, f"more than {first} matched")
                 continue
-            rivals = [tie.far for tie in links if tie.of == one.id and tie.via == "contradicts"]
+            rivals = [tie.far for tie in linked.get(one.id, ()) if tie.via == "contradicts"]
             same = folding.duplicate_of(one.node, rivals)
             if same is None:
                 kept.append(one)
@@ -390,25 +436,25 @@ class Retrieval:
         return kept
 
     async def _items(self, search: _Search, kept: Sequence[Ranked], links: Sequence[Tie], hits: _Hits) -> list[Item]:
-        by_node: dict[NodeId, list[Tie]] = {}
-        more, roots = await asyncio.gather(
-            self._ties("search_rivals", search, [one.id for one in kept if one.id not in search.followed]),
+        unknown = [one.id for one in kept if search.evidence or one.id not in search.followed]
+        beside, roots = await asyncio.gather(
+            self._beside(search, unknown, EVIDENCE_MAX if search.evidence else 0),
             self._roots(search, [one.id for one in kept if one.node["at_risk"]]),
         )
-        for tie in [*(tie for tie in links if tie.of in search.followed), *more]:
-            by_node.setdefault(tie.of, []).append(tie)
+        linked = _by_match(links)
         items: list[Item] = []
         for one in kept:
             match = hits.matches.get(one.id if one.via is None else one.via.of)
-            ties = by_node.get(one.id, ())
+            told = beside.get(one.id) or _Beside(linked.get(one.id, ()))
             items.append(
                 Item(
                     one.node,
                     one.score,
                     "LEXICAL" if match is not None and match.words > 0 else "SEMANTIC",
                     None if one.via is None else (one.via.via, named(one.via.of)),
-                    cautions(one.node, ties, roots.get(one.id, ())),
-                    tuple(tie.far for tie in ties if tie.via == "contradicts"),
+                    cautions(one.node, told.ties, roots.get(one.id, ())),
+                    tuple(tie.far for tie in told.ties if tie.via == "contradicts"),
+                    told.evidence,
                 )
             )
         return items
@@ -480,6 +526,13 @@ def _least_taken(scores: Sequence[float]) -> float:
 def _succeeds(tie: Tie) -> bool:
     """Whether a link leads from a node to what superseded it."""
     return tie.via == "supersedes" and not tie.outgoing
+
+
+def _by_match(links: Iterable[Tie]) -> dict[NodeId, list[Tie]]:
+    found: dict[NodeId, list[Tie]] = {}
+    for tie in links:
+        found.setdefault(tie.of, []).append(tie)
+    return found
 
 
 def _best(scores: Mapping[NodeId, float], among: Iterable[NodeId]) -> list[NodeId]:

@@ -150,13 +150,9 @@ class Store:
         """
         query = queries.load(name)
         query = query if depth is None else query.walking(depth)
-        text = query.gathered().text
-
-        async def work(tx: AsyncManagedTransaction) -> list[Row]:
-            record = await (await tx.run(text, params)).single(strict=True)
-            return [dict(zip(query.returns, row, strict=True)) for row in record[0]]
-
-        return await self._transactions.read(work, seconds)
+        record = await self._transactions.read_repeated(query.gathered().text, params, seconds)
+        assert record is not None, "an aggregation gives a record"
+        return [dict(zip(query.returns, row, strict=True)) for row in record[0]]
 
     async def single(self, query: Query, **params: Any) -> list[Any] | None:
         """The columns of the one record of a read statement; None when it gives none.

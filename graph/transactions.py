@@ -82,6 +82,28 @@ class Transactions:
 
         return await self._begun(lambda left: self._asked(asked, left), seconds)
 
+    async def read_repeated(self, text: LiteralString, params: dict[str, Any], seconds: float) -> list[Any] | None:
+        """As ``read_single``; where that fails for a passing reason, once more in a transaction, which is repeated.
+
+        A connection that was lost while it lay idle is found out by whoever uses it first.
+
+        Raises:
+            LimitError, TooSlowError, UnavailableError: as for ``read``.
+        """
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + seconds
+        try:
+            return await self.read_single(text, params, seconds)
+        except UnavailableError as error:
+            if not _passes(error.__cause__):
+                raise
+
+        async def work(tx: AsyncManagedTransaction) -> list[Any] | None:
+            record = await (await tx.run(text, params)).single()
+            return None if record is None else record.values()
+
+        return await self.read(work, max(deadline - clock(), SLACK_SECONDS))
+
     async def version(self, seconds: float) -> str:
         """The newest transaction that the database had committed, as it names it, whoever committed it.
 
@@ -219,6 +241,11 @@ def _bounded(work: Work[T], course: _Course) -> Work[T]:
         return result
 
     return bounded
+
+
+def _passes(cause: BaseException | None) -> bool:
+    """Whether what failed so may go well when it is tried again."""
+    return isinstance(cause, Neo4jError | DriverError) and cause.is_retryable() and not _names(cause, *_OUT_OF_TIME)
 
 
 def _leaves_doubt(error: Neo4jError | DriverError) -> bool:

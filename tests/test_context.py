@@ -49,17 +49,17 @@ def node(key: str, text: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def found(*texts: str, key: str = "k") -> Found:
+def found(*texts: str, key: str = "k", source: str = "https://example.org/x") -> Found:
+    disputed, evidence = ("disputed: contradiction with x",), [{"type": "file", "source": source}]
     items = [
-        Item(node(f"{key}{at}", text), 1.0 - at / 100, "LEXICAL", None, ("disputed: contradiction with x",), ())
+        Item(node(f"{key}{at}", text), 1.0 - at / 100, "LEXICAL", None, disputed, (), evidence)
         for at, text in enumerate(texts)
     ]
     return Found(items, omitted=2, omissions=[("gone", "retired")], seq=7)
 
 
-def made(answer: Found, budget: int, form: Format, source: str = "https://example.org/x") -> Block:
-    evidence = [[{"type": "file", "source": source}] for _ in answer.items]
-    return assemble("p", answer, evidence, budget, form)
+def made(answer: Found, budget: int, form: Format) -> Block:
+    return assemble("p", answer, budget, form)
 
 
 @settings(max_examples=150, deadline=None)
@@ -67,10 +67,10 @@ def made(answer: Found, budget: int, form: Format, source: str = "https://exampl
 def test_no_block_is_over_its_budget_and_the_same_question_gives_the_same_bytes(
     texts: list[str], budget: int, form: Format, source: str
 ) -> None:
-    answer = found(*texts)
-    block = made(answer, budget, form, source)
+    answer = found(*texts, source=source)
+    block = made(answer, budget, form)
     assert len(exactly.encode_ordinary(block.text)) <= block.tokens <= budget
-    assert made(answer, budget, form, source).text == block.text
+    assert made(answer, budget, form).text == block.text
     assert len(block.items) + block.omitted == len(texts) + 2
     assert (block.text == "") == (not block.items)
     assert [item for item, _ in block.items] == [item for item in answer.items if item in [i for i, _ in block.items]]
@@ -79,7 +79,7 @@ def test_no_block_is_over_its_budget_and_the_same_question_gives_the_same_bytes(
 @pytest.mark.parametrize("form", Format)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_is_stored_cannot_be_seen_as_anything_else(form: Format, text: str) -> None:
-    block = made(found(text, "an honest claim"), 5_000, form, source=text)
+    block = made(found(text, "an honest claim", source=text), 5_000, form)
     assert len(block.items) == 2
     shown = block.text.replace("👩‍👩‍👧", "")
     hidden = {char for char in shown if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp", "Co")} - {
@@ -159,6 +159,11 @@ def test_tokens_are_never_counted_too_few(text: str) -> None:
 @pytest.mark.parametrize("text", ["The depot closes at 18:00.\n", "def f(x):\n    return x\n", "東京は晴れ。", ""])
 def test_tokens_of_texts_as_people_write_them_are_counted_exactly(text: str) -> None:
     assert tokens.count(text * 20) == len(exactly.encode_ordinary(text * 20))
+
+
+@given(st.text(alphabet="aB'1 \n\r\t/.!|é漢\x85\u2028\x1c", max_size=60))
+def test_tokens_of_lines_that_are_counted_one_by_one_are_those_of_the_whole(text: str) -> None:
+    assert tokens.count(text) == len(exactly.encode_ordinary(text))
 
 
 @pytest.mark.parametrize("sign", ["a", "\u0301", "漢", "!", " ", "é\u0301"])

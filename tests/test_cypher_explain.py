@@ -106,6 +106,7 @@ GIVEN: Row = {
     "event_ids": ["event-1", "event-2"],
     "before": "2026-11-01T00:00:00Z",
     "edges_max": 50,
+    "evidence_max": 3,
     "evidence": True,
     "filters": {
         "states": ["proposed", "confirmed"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import LiteralString
+from typing import Any, LiteralString
 
 from scenario import Database, Stage
 
@@ -150,18 +150,30 @@ def test_around_a_node_at_a_position_is_what_lived_then(scenario: Stage) -> None
     )
 
 
-def test_rivals_are_what_contradicts_or_superseded_and_nothing_else(scenario: Stage) -> None:
+def test_beside_nodes_are_what_contradicts_or_superseded_them_and_their_newest_evidence(scenario: Stage) -> None:
     given: LiteralString = """
     CREATE (a:Knowledge {key: 'a'}), (b:Knowledge {key: 'b'}), (c:Knowledge {key: 'c'}), (d:Knowledge {key: 'd'}),
       (a)-[:DEPENDS_ON]->(d), (c)-[:CONTRADICTS]->(a), (b)-[:SUPERSEDES {turns: [7]}]->(a),
       (a)-[:CONTRADICTS {turns: [1, 4], until: datetime()}]->(d)
+    WITH a UNWIND range(1, 4) AS i
+    CREATE (a)-[:EVIDENCED_BY {seq: 2 * i}]->(:Evidence {key: toString(9 - i), type: 'log', source: toString(i)})
     """
-    asked = {"ids": [["a", 1]], "seq": ALWAYS, "now": True, "edges_max": 50}
-    disputed, succeeded = tie("contradicts", "c", outgoing=False), tie("supersedes", "b", outgoing=False)
-    scenario(given=given, when=("search_rivals", asked), rows=[disputed, succeeded])
-    earlier = [disputed, tie("contradicts", "d", outgoing=True)]
-    scenario(given=given, when=("search_rivals", asked | {"seq": 3, "now": False}), rows=earlier)
-    scenario(given=given, when=("search_rivals", asked | {"edges_max": 0}), rows=[])
+    asked = {"ids": [["a", 1], ["d", 1], ["z", 1]], "seq": ALWAYS, "now": True, "edges_max": 50, "evidence_max": 2}
+    disputed, succeeded, formerly = (
+        ["contradicts", False, "c", 1],
+        ["supersedes", False, "b", 1],
+        ["contradicts", True, "d", 1],
+    )
+
+    def beside(*ties: list[Any], sources: str = "") -> dict[str, object]:
+        return {"of": ["a", 1], "ties": list(ties), "evidence": [{"type": "log", "source": each} for each in sources]}
+
+    alone = {"of": ["d", 1], "ties": [], "evidence": []}
+    scenario(given=given, when=("search_beside", asked), rows=[beside(disputed, succeeded, sources="34"), alone])
+    then = asked | {"ids": [["a", 1]], "seq": 3, "now": False}
+    scenario(given=given, when=("search_beside", then), rows=[beside(disputed, formerly, sources="1")])
+    nothing = then | {"edges_max": 0, "evidence_max": 0}
+    scenario(given=given, when=("search_beside", nothing), rows=[beside()])
 
 
 def test_a_hub_gives_so_many_edges_and_all_that_contradicts_it(scenario: Stage, database: Database) -> None:

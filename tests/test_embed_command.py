@@ -63,15 +63,19 @@ def test_what_is_proposed_is_embedded_beside_the_service(
         children = service.process.children()
         assert len(children) == 1
         assert service.memory() < API_BYTES_MAX
+        dropped = run(neo4j, home, "embed", "--drop", E5_SMALL.name, "--json", embedder="none")
+        assert (dropped.returncode, json.loads(dropped.stderr)["error"]["field"]) == (2, "--drop")
     assert [(row["model"], row["size"]) for row in vectors(store, loop)] == [(E5_SMALL.model, 384)]
     assert psutil.wait_procs(children, timeout=10)[1] == []
 
 
-def run(neo4j: Connection, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(
+    neo4j: Connection, home: Path, *arguments: str, embedder: str = E5_SMALL.name
+) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("NEO4J_", "WHENCE_"))}
     own = {
         "WHENCE_HOME": str(home), "NEO4J_URI": neo4j.uri, "NEO4J_USERNAME": neo4j.username,
-        "NEO4J_PASSWORD": neo4j.password, "NEO4J_DATABASE": neo4j.database,
+        "NEO4J_PASSWORD": neo4j.password, "NEO4J_DATABASE": neo4j.database, "WHENCE_EMBEDDER": embedder,
     }  # fmt: skip
     command = [WHENCE, *arguments]
     return subprocess.run(command, env=clean | own, capture_output=True, encoding="utf-8", timeout=300, check=False)

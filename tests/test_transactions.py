@@ -9,14 +9,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, LiteralString
 
 import pytest
 from neo4j import AsyncManagedTransaction
-from neo4j.exceptions import Neo4jError
+from neo4j.exceptions import AuthError, Neo4jError, ServiceUnavailable, SessionExpired
 from strategies import said
 
-from graph.errors import KnowledgeError, LimitError, TooSlowError
+from graph.errors import KnowledgeError, LimitError, TooSlowError, UnavailableError
 from graph.store import Store, Taken
 from graph.transactions import TRANSACTIONS_MAX, Transactions
 
@@ -79,6 +79,38 @@ def test_what_fails_for_a_passing_reason_is_repeated(
     work = Passing("RETURN 1 AS one")
     assert loop.run(way(transactions, work, 60.0)) == [{"one": 1}]
     assert work.times == 2
+
+
+class Broken(Transactions):
+    """Transactions whose first statements that commit themselves fail before they reach the database."""
+
+    def __init__(self, store: Store, *errors: Exception) -> None:
+        super().__init__(store.driver, store.database)
+        self._errors = list(errors)
+
+    async def read_single(self, text: LiteralString, params: dict[str, Any], seconds: float) -> list[Any] | None:
+        if self._errors:
+            error = self._errors.pop()
+            raise UnavailableError("told to the caller") from error
+        return await super().read_single(text, params, seconds)
+
+
+@pytest.mark.parametrize("passing", [SessionExpired("gone"), ServiceUnavailable("gone")])
+def test_a_read_on_a_connection_that_was_lost_is_asked_once_more(
+    store: Store, loop: asyncio.Runner, passing: Exception
+) -> None:
+    assert loop.run(Broken(store, passing).read_repeated("RETURN $x AS x", {"x": 7}, 60.0)) == [7]
+    assert loop.run(Broken(store, passing).read_repeated("UNWIND [] AS x RETURN x", {}, 60.0)) is None
+
+
+def test_a_read_that_fails_for_good_is_not_asked_again(store: Store, loop: asyncio.Runner) -> None:
+    for error in (AuthError("no"), TimeoutError()):
+        with pytest.raises(UnavailableError):
+            loop.run(Broken(store, error).read_repeated("RETURN 1 AS one", {}, 60.0))
+    with pytest.raises(TooSlowError):
+        loop.run(Transactions(store.driver, store.database).read_repeated(SLOW, {}, 1.0))
+    with pytest.raises(LimitError):
+        loop.run(Transactions(store.driver, store.database).read_repeated(GREEDY, {}, 60.0))
 
 
 def test_a_project_that_is_held_for_long_is_told_as_slow_and_nothing_is_taken(

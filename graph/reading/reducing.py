@@ -15,7 +15,7 @@ from graph.ranking import Folding
 from graph.reading.linking import SAME_NAME, Link
 from graph.reading.loading import Loaded
 from graph.reading.provider import Piece
-from graph.retrieval import OMISSIONS_MAX, WANTED_MAX, Found, Item
+from graph.retrieval import EVIDENCE_MAX, OMISSIONS_MAX, WANTED_MAX, Found, Item
 from graph.rows import Row, id_of
 
 NAMED_MAX = 3  # others of one name that a caution names
@@ -35,13 +35,11 @@ class Reduced:
     """What goes into the block at most.
 
     Attributes:
-        found: As search would give it, best first.
-        evidence: For each item what it stands on.
+        found: As search would give it, best first, with what each stands on.
         offered: For each item the piece that it is.
     """
 
     found: Found
-    evidence: list[Sequence[Row]]
     offered: list[Offered]
 
 
@@ -65,10 +63,15 @@ def reduced(results: Sequence[Loaded], links: Sequence[Link]) -> Reduced:
     left = left[:WANTED_MAX]
     disputes = _disputes(links, pieces, folded, left)
     found.items = [
-        replace(_item(pieces[at], via.get(at)), score=scores[at], cautions=(*_cautions(pieces[at]), *disputes[at]))
+        replace(
+            _item(pieces[at], via.get(at)),
+            score=scores[at],
+            cautions=(*_cautions(pieces[at]), *disputes[at]),
+            evidence=_evidence(pieces[at].piece)[-EVIDENCE_MAX:],
+        )
         for at in left
     ]
-    return Reduced(found, [_evidence(pieces[at].piece) for at in left], [pieces[at] for at in left])
+    return Reduced(found, [pieces[at] for at in left])
 
 
 def _found(results: Sequence[Loaded]) -> Found:

@@ -91,4 +91,4 @@ def compiled(reading: Reading, results: Sequence[Loaded], linkers: Sequence[Link
     """What providers gave as a block, what was offered to it, and how many links there are; nothing is asked."""
     links = linked([piece for result in results for piece in result.pieces], linkers)
     left = reduced(results, links)
-    return left, assemble(reading.project, left.found, left.evidence, reading.budget, reading.form), len(links)
+    return left, assemble(reading.project, left.found, reading.budget, reading.form), len(links)
