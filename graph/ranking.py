@@ -2,7 +2,7 @@
 
 A match draws what it is linked to up towards itself, which is what a graph knows beyond words, and never past itself:
 two good matches that are linked do not lift each other above a third. What is to be doubted falls behind what is not,
-and never out.
+and never out; and so does, where a question names who says something, what others say.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from functools import lru_cache
 from graph.knowledge import NodeId, State
 from graph.rankers import Part
 from graph.rows import Row, id_of
-from graph.words import likeness, stems, turning
+from graph.words import label, likeness, stems, turning
 
 DUPLICATE_LIKENESS = 0.8  # the part of all stems that two texts must share to say the same
 _DRAWN, _DRAWN_SUCCESSOR = 0.5, 0.9  # of the way to the score of what a node is linked to
+_OTHERS = 0.8  # of a score is left to what others say than those who are asked about
 _CHALLENGED, _AT_RISK, _STALE, _RETIRED = 0.8, 0.85, 0.85, 0.5  # what is left of a score
 _SAID_KEPT = 1_024  # texts taken apart: those of some questions under way
 _DIGITS = 9  # scores that differ by less are the same, whatever order sums were made in
@@ -89,15 +90,21 @@ def drawn(parts: Sequence[Part], matches: Iterable[NodeId], ties: Sequence[Tie])
     return scores
 
 
-def ranked(scores: Mapping[NodeId, Score], nodes: Mapping[NodeId, Row]) -> list[Ranked]:
-    """Nodes by their scores and what there is to doubt, best first, equals by key and generation.
+def ranked(scores: Mapping[NodeId, Score], nodes: Mapping[NodeId, Row], asked: frozenset[str]) -> list[Ranked]:
+    """Nodes by their scores, by whom they are of and by what there is to doubt, best first, equals by key.
 
     Args:
         scores: Of the nodes and others.
         nodes: Maps of all that may be offered.
+        asked: The stems of the question. Where it names the label of some of them ("Anna: ..."), those that bear
+            another one fall behind.
     """
+    labels = {i: label(node["proposition"]) for i, node in nodes.items()}
+    named = {each for each in labels.values() if each and each <= asked}
+    others = {each for each in labels.values() if each and each not in named} if named else frozenset[frozenset[str]]()
+    left = {i: _doubt(node) * (_OTHERS if labels[i] in others else 1.0) for i, node in nodes.items()}
     order = [
-        Ranked(node, round(scores[i].value * _doubt(node), _DIGITS), scores[i].via)
+        Ranked(node, round(scores[i].value * left[i], _DIGITS), scores[i].via)
         for i, node in nodes.items()
         if scores[i].value > 0
     ]

@@ -229,12 +229,13 @@ class Retrieval:
         used = await self._usage(asked.project, seq)
         search = _Search(asked, first, seq, vector, used.counting(words(text)), used, evidence)
         hits = await self._hits(search)
-        parts = self._ranker(Question(stems(text), self._lexical_weight(search)), hits.matches)
+        said = stems(text)
+        parts = self._ranker(Question(said, self._lexical_weight(search)), hits.matches)
         for node_id in sorted(hits.retired, key=lambda i: (-summed(parts, i), i)):
             found.omit(hits.nodes[node_id], "retired")
         links = await self._links(search, hits, parts)
         scores = drawn(parts, hits.nodes, links)
-        order = ranked(scores, await self._offered(search, hits, scores))
+        order = ranked(scores, await self._offered(search, hits, scores), said)
         kept = self._kept(order, links, first, found)
         found.items = await self._items(search, kept, links, hits)
         if search.vector is not None and self._semantic is not None:

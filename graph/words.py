@@ -17,6 +17,7 @@ from typing import cast
 from Stemmer import Stemmer  # pyright: ignore[reportUnknownVariableType]  it has no stubs
 
 TERMS_MAX = 64  # words of a query; what else a long goal says adds nothing to what these find
+LABEL_CHARS_MAX = 40  # more before a colon is a sentence that goes on
 WORD_CHARS_MAX = 64  # longer ones are no words but data
 # Vowels and tones of many scripts are marks on a letter, and joiners stand within words: they take none apart.
 _MARKS = "".join(char for char in map(chr, range(0x300, 0x1F000)) if unicodedata.category(char)[0] == "M")
@@ -72,6 +73,12 @@ def turning(text: str) -> frozenset[str]:
 def _folded(text: str) -> str:
     """In lower case as the index writes it: without the point that Python leaves over of a capital that has one."""
     return unicodedata.normalize("NFC", text).lower().replace("i\u0307", "i")
+
+
+def label(text: str) -> frozenset[str]:
+    """The stems of who says a text, or of what it is about, as that stands before a first colon; none without one."""
+    before, _, rest = text[: LABEL_CHARS_MAX + 2].partition(":")
+    return stems(before) if rest[:1].isspace() and len(before) <= LABEL_CHARS_MAX else frozenset()
 
 
 def likeness(left: frozenset[str], right: frozenset[str]) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 
 from graph.rankers import Part
 from graph.ranking import Folding, Ranked, Tie, drawn, ranked
+from graph.words import stems
 
 
 def node(key: str, **more: Any) -> dict[str, Any]:
@@ -13,17 +14,17 @@ def node(key: str, **more: Any) -> dict[str, Any]:
     return {**plain, "proposition": key, **more}
 
 
-def order(scores: dict[str, float], ties: list[Tie], *nodes: dict[str, Any]) -> list[Ranked]:
-    return fused([Part(1.0, {(key, 1): score for key, score in scores.items()})], ties, *nodes)
+def order(scores: dict[str, float], ties: list[Tie], *nodes: dict[str, Any], asked: str = "") -> list[Ranked]:
+    return fused([Part(1.0, {(key, 1): score for key, score in scores.items()})], ties, *nodes, asked=asked)
 
 
-def fused(parts: list[Part], ties: list[Tie], *nodes: dict[str, Any]) -> list[Ranked]:
+def fused(parts: list[Part], ties: list[Tie], *nodes: dict[str, Any], asked: str = "") -> list[Ranked]:
     matches = {node for part in parts for node in part.scores}
-    return ranked(drawn(parts, matches, ties), {(n["key"], 1): n for n in nodes})
+    return ranked(drawn(parts, matches, ties), {(n["key"], 1): n for n in nodes}, stems(asked))
 
 
-def keys(scores: dict[str, float], ties: list[Tie], *nodes: dict[str, Any]) -> list[str]:
-    return [one.node["key"] for one in order(scores, ties, *nodes)]
+def keys(scores: dict[str, float], ties: list[Tie], *nodes: dict[str, Any], asked: str = "") -> list[str]:
+    return [one.node["key"] for one in order(scores, ties, *nodes, asked=asked)]
 
 
 def tie(of: str, via: str, far: str, *, outgoing: bool = True, among: int = 1) -> Tie:
@@ -77,6 +78,14 @@ def test_doubt_puts_behind_and_never_out() -> None:
     doubtful = [node("a", state="challenged"), node("b", at_risk=True), node("c", stale=True), node("d")]
     scores = dict.fromkeys("abcd", 1.0)
     assert keys(scores, [], *doubtful) == ["d", "b", "c", "a"]
+
+
+def test_what_others_say_than_who_is_named_falls_behind_and_what_nobody_says_does_not() -> None:
+    said = [node("a", proposition="Anna: I paint"), node("b", proposition="Ben: Anna paints"), node("c")]
+    scores = {"a": 0.9, "b": 1.0, "c": 0.95}
+    assert keys(scores, [], *said, asked="What does Anna paint?") == ["c", "a", "b"]
+    assert keys(scores, [], *said, asked="What do Anna and Ben paint?") == ["b", "c", "a"]
+    assert keys(scores, [], *said, asked="Who paints?") == ["b", "c", "a"]
 
 
 def test_the_successor_of_a_retired_match_stands_in_its_place() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.words import TERMS_MAX, WORD_CHARS_MAX, likeness, query, scope, stems, tokens, turning, words
+from graph.words import TERMS_MAX, WORD_CHARS_MAX, label, likeness, query, scope, stems, tokens, turning, words
 
 
 @pytest.mark.parametrize(
@@ -78,6 +78,22 @@ def test_a_number_or_a_negation_turns_what_is_said() -> None:
     assert turning("does not") == turning("doesn\u2019t not")
     assert turning("गोदाम छह बजे बंद हो जाता है") == frozenset()
     assert turning("गोदाम १८ बजे बंद") == {"१८"}
+
+
+@pytest.mark.parametrize(
+    ("text", "who"),
+    [
+        ("Anna: I paint", "anna"),
+        ("PEP 703: the lock is optional", "pep 703"),
+        ("It opens at 18:00: early", ""),
+        ("see https://example.org", ""),
+        ("The depot closes at six, so this is what we do then: nothing", ""),
+        ("A claim without one", ""),
+        (":", ""),
+    ],
+)
+def test_who_says_a_text_stands_before_its_first_colon(text: str, who: str) -> None:
+    assert label(text) == stems(who)
 
 
 def test_a_text_is_taken_apart_as_the_index_does_it() -> None:
