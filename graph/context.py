@@ -197,19 +197,21 @@ class _Fitted:
 def _taken(drafts: Sequence[_Draft], style: _Style, budget: int, room: int) -> list[_Fitted]:
     """The items that fit, in their order.
 
-    While there are any that meaning alone found, those that words found leave them a share of the budget; what is then
-    left of it goes to those again.
+    The best match has all the room. After it, what words found leaves a share of the budget to what meaning alone
+    found, which takes no more than that; what is then left goes to those again, and at last to these.
     """
     reserved = int(budget * _SEMANTIC_SHARE) if any(draft.item.tier == "SEMANTIC" for draft in drafts) else 0
     fitted: dict[int, _Fitted] = {}
-    for tier, kept_free in (("LEXICAL", reserved), ("SEMANTIC", 0), ("LEXICAL", 0)):
+    for tier, share in (("LEXICAL", room - reserved), ("SEMANTIC", reserved), ("LEXICAL", room), ("SEMANTIC", room)):
+        left = share
         for at, draft in enumerate(drafts):
             if draft.item.tier != tier or at in fitted:
                 continue
-            text = draft.fitting(budget, room - kept_free)
+            text = draft.fitting(budget, min(room, left) if fitted else room)
             if text is not None:
                 fitted[at] = _Fitted(draft.item, text, count(text + style.between))
                 room -= fitted[at].tokens
+                left -= fitted[at].tokens
     return [fitted[at] for at in sorted(fitted)]
 
 

