@@ -5,7 +5,7 @@ Pure: the slices are only read. ``projection`` folds what is decided here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -156,12 +156,18 @@ def _decide_proposal(here: Slice, command: Command, now: datetime, *, rules: boo
     time = command.time if command.time is not None else now
     draft = Draft(here, command, now).own(generation, None, time)
     _refuse_empty_validity(draft.events[0].payload)
-    if rules and command.is_concept and len(command.payload["concept"]["sources"]) >= door.SECOND:
-        draft = draft.sourced(door.AGAIN)
     if rules:
-        draft = draft.contradicting([r for r, _ in relations], [to for _, to in relations])
-        draft = draft.awaited(command.keyed, command.event_id)
+        draft = _followed(draft, relations)
     return _decided(here, draft)
+
+
+def _followed(draft: Draft, relations: Sequence[tuple[Relation, str]] = ()) -> Draft:
+    """A proposal with what follows from it by rule: who says it, what it contradicts, and who waited for it."""
+    command = draft.command
+    if command.is_concept and len(command.payload["concept"]["sources"]) >= door.SECOND:
+        draft = draft.sourced(door.AGAIN)
+    draft = draft.contradicting([relation for relation, _ in relations], [to for _, to in relations])
+    return draft.awaited(command.keyed, command.event_id)
 
 
 def _decide_transfer(slices: Mapping[str, Slice], command: Command, node: Node, own: Draft, now: datetime) -> Decision:
@@ -186,7 +192,7 @@ def _decide_transfer(slices: Mapping[str, Slice], command: Command, node: Node, 
     when = not_before(now, there.head)
     copied = decide({to_project: there}, copy, when, rules=False).events
     if copied:
-        copied = Draft(there, copy, when, copied).awaited(copy.keyed, copy.event_id).events
+        copied = _followed(Draft(there, copy, when, copied)).events
     return Decision((*own.events, *copied))
 
 

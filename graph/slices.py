@@ -185,7 +185,7 @@ def transfer_needs(here: Slice, command: Command) -> Needs:
     links = () if node is None or node.concept is None else concept_of(key, node.concept).links
     return Needs(
         keys=(key, *links),
-        event_ids=(copy,),
+        event_ids=(copy, f"{copy}#sighting"),
         evidence_keys=() if node is None else tuple(key for _, key in standing_on(here, node)),
         awaited=((key, copy),),
         links=links,

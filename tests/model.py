@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import hashlib
 import json
 import re
 import unicodedata
@@ -38,7 +39,16 @@ LANDS_AS = {
 }
 RETIRES = ("corrected", "superseded", "invalidated", "disproved")
 NEEDS_REASON = ("challenged", "corrected", "invalidated", "disproved")
-TAKES_EVIDENCE = ("proposed", "confirmed", "challenged", "invalidated", "disproved", "corrected", "evidenced")
+TAKES_EVIDENCE = (
+    "proposed",
+    "confirmed",
+    "challenged",
+    "invalidated",
+    "disproved",
+    "corrected",
+    "evidenced",
+    "sighted",
+)
 NEEDS_EVIDENCE = ("disproved", "evidenced")
 KEEPS_STATE = ("used", "hinted", "forgotten", "recalled", "evidenced", "linked", "unlinked", "transferred")
 TRANSITIONS = ("proposed", *LANDS_AS, *KEEPS_STATE)
@@ -165,6 +175,10 @@ class Model:
         generation = book.newest.get(key, 0) + (0 if live else 1)
         if event["generation"] not in (None, generation):
             _refuse("NOT_FOUND", "generation")
+        if node is not None and live and payload["concept"] is not None:
+            return self._say_of_concept(
+                project, book, {**event, "key": key, "generation": generation}, node, given, now
+            )
         if node is not None and live:
             if not same_claim(node["proposition"], payload["proposition"]):
                 _refuse("PROPOSITION_CONFLICT", "proposition", f"{key} already holds another proposition")
@@ -174,8 +188,62 @@ class Model:
                 _refuse("RELATION_REFUSED", f"relations[{i}].to", "a node is never related to itself")
         event = {**event, "key": key, "generation": generation}
         contradicted = [r["to"] for r in payload["relations"] if r["relation"] == "contradicts"]
-        drafts = [event, *self._contradictions(book, event, contradicted)]
+        drafts = [*_sourced(event), *self._contradictions(book, event, contradicted), *_awaited(book, event, event)]
         return self._commit([(project, book, draft) for draft in drafts], given, now)
+
+    def _say_of_concept(
+        self, project: str, book: _Book, event: Record, node: Record, given: Record, now: datetime
+    ) -> Outcome:
+        """The one door, where a live node has the name and nobody merges texts: the same claim, or one against it."""
+        if node["concept"] is None:
+            _refuse("PROPOSITION_CONFLICT", "key", f"{node['key']} is no concept")
+        if event["time"] < node["created_at"]:
+            _refuse("VALIDATION", "time", "before the node's creation")
+        payload: Record = event["payload"]
+        said: Record = payload["concept"]
+        same = same_claim(node["proposition"], payload["proposition"])
+        verdict = "same" if same else "contradicting"
+        own: Record = {
+            **event,
+            "transition": "sighted",
+            "payload": {"verdict": verdict, "said": said, "evidence": payload["evidence"]},
+        }
+        sources = set(node["concept"]["sources"])
+        drafts = [own]
+        if not same:
+            drafts += self._stand_against(book, own, node, payload["proposition"])
+        elif node["state"] == "proposed" and len(sources | set(said["sources"])) > max(1, len(sources)):
+            drafts.append(_by_rule(own, "sighting", "confirmed", node, SECOND_SOURCE, own["time"]))
+        return self._commit([(project, book, draft) for draft in drafts], given, now)
+
+    def _stand_against(self, book: _Book, own: Record, node: Record, claim: str) -> list[Record]:
+        """The claim becomes a node of its own that contradicts the concept, which is challenged for it."""
+        key = f"{node['key']}~{hashlib.sha256(_plain(claim).encode()).hexdigest()[:16]}"
+        link: Record = {"relation": "contradicts", "to": node["key"]}
+        against, drafts = book.find(key), list[Record]()
+        if against is None or against["state"] in TERMINAL:
+            made = _by_rule(own, "claim", "proposed", {"key": key, "generation": book.newest.get(key, 0) + 1}, None)
+            made["payload"] = {
+                "proposition": claim,
+                "kind": "claim",
+                "valid_from": own["time"],
+                "valid_to": None,
+                "lineage": None,
+                "concept": None,
+                "evidence": [],
+                "relations": [link],
+            }
+            drafts = [made, *_awaited(book, made, own)]
+        else:
+            edge = book.edges.get(((key, against["generation"]), "contradicts", (node["key"], node["generation"])))
+            if edge is None or edge["until"] is not None:
+                time = max(own["time"], against["created_at"])
+                drafts = [{**_by_rule(own, "claim", "linked", against, None, time), "payload": link}]
+        if node["state"] != "challenged":
+            cause = drafts[0] if drafts else own
+            challenge = _by_rule(own, "contradiction", "challenged", node, f"contradicted by {key}")
+            drafts.append({**challenge, "caused_by": [cause["event_id"]]})
+        return drafts
 
     def _act(self, project: str, book: _Book, event: Record, given: Record, now: datetime) -> Outcome:
         """A command about a node that has to be there: always the newest generation of its key."""
@@ -246,11 +314,12 @@ class Model:
                     "valid_from": node["valid_from"],
                     "valid_to": node["valid_to"],
                     "lineage": None,
+                    "concept": copy.deepcopy(node["concept"]),
                     "evidence": copy.deepcopy(node["evidence"]),
                     "relations": [],
                 },
             }
-            steps.append((target, there, arrival))
+            steps += [(target, there, draft) for draft in (*_sourced(arrival), *_awaited(there, arrival, arrival))]
         return self._commit(steps, given, now)
 
     # --- events by rule ------------------------------------------------------------------------------------
@@ -476,6 +545,7 @@ def _project(book: _Book, event: Record) -> None:
     time: datetime = event["time"]
     if transition == "proposed":
         _create(book, event, node_id, payload["proposition"], payload["kind"])
+        _carry(book, event, node_id, payload["concept"])
         for relation in payload["relations"]:
             to: str = relation["to"]
             _state_edge(book, event, node_id, relation["relation"], (to, book.newest[to]))
@@ -501,7 +571,14 @@ def _project(book: _Book, event: Record) -> None:
             successor_id = (event["key"], event["generation"] + 1)
             _create(book, event, successor_id, payload["proposition"], node["kind"])
             _add_evidence(book.nodes[successor_id], event)
+            if node["concept"] is not None:
+                said = {"body": payload["proposition"], "links": _links(payload["proposition"])}
+                _carry(book, event, successor_id, {**copy.deepcopy(node["concept"]), **said})
             _state_edge(book, event, successor_id, "supersedes", node_id)
+        case "sighted":
+            concept, said = node["concept"], payload["said"]
+            concept["sources"] = list(dict.fromkeys([*concept["sources"], *said["sources"]]))
+            concept["occurrences"] += said["occurrences"] if payload["verdict"] == "same" else 0
         case "used":
             node["uses"] += 1
         case "forgotten" | "recalled":
@@ -512,6 +589,8 @@ def _project(book: _Book, event: Record) -> None:
         case "linked":
             to = payload["to"]
             _state_edge(book, event, node_id, payload["relation"], (to, book.newest[to]))
+            if payload["relation"] == "related_to" and to in node["dangling"]:
+                node["dangling"].remove(to)
         case "unlinked":
             edge_id = _live_edge(book, node_id, payload["relation"], payload["to"])
             assert edge_id is not None
@@ -549,8 +628,28 @@ def _create(book: _Book, event: Record, node_id: NodeId, proposition: str, kind:
         "hints_unsupported": 0,
         "forgotten": False,
         "lineage": payload.get("lineage"),
+        "concept": None,
+        "dangling": [],
         "evidence": [],
     }
+
+
+def _carry(book: _Book, event: Record, node_id: NodeId, concept: Record | None) -> None:
+    """Make a node a concept: what it links to and is there is related to it, what is not is waited for."""
+    if concept is None:
+        return
+    node = book.nodes[node_id]
+    node["concept"] = copy.deepcopy(concept)
+    for to in concept["links"]:
+        if to in book.newest and to != node_id[0]:
+            _state_edge(book, event, node_id, "related_to", (to, book.newest[to]))
+        elif to != node_id[0]:
+            node["dangling"].append(to)
+
+
+def confidence(node: Record) -> float:
+    """How sure a concept is: more with each source, 0.40 while it is challenged."""
+    return 0.4 if node["state"] == "challenged" else min(0.95, round(0.5 + 0.1 * len(node["concept"]["sources"]), 2))
 
 
 def _add_evidence(node: Record, event: Record) -> None:
@@ -595,14 +694,43 @@ def _superseding_reaches(book: _Book, start: NodeId, goal: NodeId) -> bool:
     return goal in seen
 
 
-def _by_rule(cause: Record, rule: str, transition: str, node: Record, reason: str, time: datetime) -> Record:
+SECOND_SOURCE = "a second source says the same"
+
+
+def _sourced(proposal: Record) -> list[Record]:
+    """The proposal and, where it is of a concept that two sources say, its confirmation."""
+    concept: Record | None = proposal["payload"]["concept"]
+    if concept is None or len(concept["sources"]) < 2:
+        return [proposal]
+    return [proposal, _by_rule(proposal, "sighting", "confirmed", proposal, SECOND_SOURCE)]
+
+
+def _awaited(book: _Book, made: Record, own: Record) -> list[Record]:
+    """The links of the live concepts that wait for the key that ``made`` gives a node, in the order of their keys."""
+    waiting = [
+        node
+        for _, node in sorted(book.nodes.items())
+        if made["key"] in node["dangling"] and node["state"] not in TERMINAL
+    ]
+    drafts: list[Record] = []
+    for node in waiting:
+        rule = "link" if not drafts else f"link-{len(drafts) + 1}"
+        draft = _by_rule(own, rule, "linked", node, None, max(own["time"], node["created_at"]))
+        payload: Record = {"relation": "related_to", "to": made["key"]}
+        drafts.append({**draft, "payload": payload, "caused_by": [made["event_id"]]})
+    return drafts
+
+
+def _by_rule(
+    cause: Record, rule: str, transition: str, node: Record, reason: str | None, time: datetime | None = None
+) -> Record:
     return {
         "event_id": f"{cause['event_id']}#{rule}",
         "transition": transition,
         "key": node["key"],
         "generation": node["generation"],
         "actor": cause["actor"],
-        "time": time,
+        "time": cause["time"] if time is None else time,
         "reason": reason,
         "caused_by": [cause["event_id"]],
         "execution": cause["execution"],
@@ -615,12 +743,17 @@ def _by_rule(cause: Record, rule: str, transition: str, node: Record, reason: st
 
 def same_claim(one: str, other: str) -> bool:
     """Equal after NFC, trim, case fold and collapsing white space."""
+    return _plain(one) == _plain(other)
 
-    def plain(text: str) -> str:
-        folded = unicodedata.normalize("NFC", text).casefold()
-        return " ".join(unicodedata.normalize("NFC", folded).split())
 
-    return plain(one) == plain(other)
+def _plain(text: str) -> str:
+    folded = unicodedata.normalize("NFC", text).casefold()
+    return " ".join(unicodedata.normalize("NFC", folded).split())
+
+
+def _links(body: str) -> list[str]:
+    """The distinct targets of ``[[target|alias]]``; of code the model knows spans alone."""
+    return list(dict.fromkeys(re.findall(r"\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]", re.sub(r"`[^`]*`", "", body))))
 
 
 def _canonical(value: Any) -> str:
@@ -670,8 +803,15 @@ def _read(command: Record) -> Record:
 
 def _payload(transition: str, payload: Record) -> Record:
     read: Record = {}
+    if transition == "proposed":
+        read["concept"] = _concept(payload.get("concept"))
+        if read["concept"] is not None and payload.get("relations"):
+            _refuse("VALIDATION", "relations", "the links of a concept are its relations")
     if transition in ("proposed", "corrected"):
         proposition: Any = payload.get("proposition")
+        concept = cast("Record | None", read.get("concept"))
+        if concept is not None:
+            proposition = str(concept["body"]).strip() or str(concept["description"]).strip()
         if not isinstance(proposition, str):
             _refuse("VALIDATION", "proposition", "required")
         _allowed(proposition, "proposition")
@@ -710,6 +850,25 @@ def _payload(transition: str, payload: Record) -> Record:
     if transition == "transferred":
         read["to_project"] = _name(payload.get("to_project"), "toProject")
     return read
+
+
+def _concept(value: Any) -> Record | None:
+    if value is None:
+        return None
+    given = cast(Record, value)
+    body = _text(given.get("body") or "", "body", 0, 2_000)
+    description = _text(given.get("description") or "", "description", 0, 300)
+    if not _has_text(body) and not _has_text(description):
+        _refuse("VALIDATION", "body", "a body, or a description")
+    sources = [_text(source, "sources", 1, 200) for source in cast("list[Any]", given.get("sources") or [])]
+    return {
+        "description": description,
+        "type": _text(given.get("type"), "type", 1, 80),
+        "body": body,
+        "links": _links(body),
+        "occurrences": given.get("occurrences") or 1,
+        "sources": list(dict.fromkeys(sources)),
+    }
 
 
 def _text(value: Any, field: str, least: int, most: int) -> str:
