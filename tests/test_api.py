@@ -114,6 +114,8 @@ class Counted:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.service, name)
+        if not callable(found):
+            return found
 
         def call(*args: Any, **kwargs: Any) -> Any:
             self.calls[name] += 1
