@@ -48,7 +48,7 @@ LOOK_UPS = 100  # hits and neighbours that the service asks for at first
 GOALS = 60
 PROFILE = Profile("sums", 384, hashlib.sha256(b"sums").hexdigest(), admission=0.3)
 BY_WORDS: LiteralString = """
-CALL db.index.fulltext.queryNodes('knowledge_words', $words, {limit: $limit}) YIELD node, score
+CALL db.index.fulltext.queryNodes('knowledge_texts', $words, {limit: $limit}) YIELD node, score
 RETURN node.key AS key, score"""
 BY_MEANING: LiteralString = """
 CALL db.index.vector.queryNodes($index, $limit, $vector) YIELD node, score

@@ -16,7 +16,7 @@ CALL () {
   CALL () {
     WITH $words AS words
     WHERE words <> ''
-    CALL db.index.fulltext.queryNodes('knowledge_words', words, {limit: $first})
+    CALL db.index.fulltext.queryNodes('knowledge_texts', words, {limit: $first})
     YIELD node AS n, score
     RETURN n, score, NULL AS near
   }

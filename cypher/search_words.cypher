@@ -7,7 +7,7 @@
 //
 // $words is what graph.words.query makes, scope included. A hit that is another project's, or was not there at $seq,
 // is null, so that fewer than $first are all there are. What may be shown of the others the caller judges.
-CALL db.index.fulltext.queryNodes('knowledge_words', $words, {limit: $first})
+CALL db.index.fulltext.queryNodes('knowledge_texts', $words, {limit: $first})
 YIELD node AS n, score
 RETURN CASE WHEN n.project = $project AND n.created_seq <= $seq THEN n {
   .project, .key, .generation, .proposition, .kind, .state, at_risk: n:AtRisk, .forgotten, retired: n:Retired,

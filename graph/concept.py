@@ -118,6 +118,14 @@ def concept_of(name: str, given: str | Mapping[str, Any]) -> Concept:
     )
 
 
+def described_by(text: str | None) -> str | None:
+    """The description in what a node carries; None where it is no concept, or its description is its claim."""
+    if text is None:
+        return None
+    concept = concept_of("", text)
+    return concept.description or None if concept.body.strip() else None
+
+
 @dataclass(frozen=True, slots=True)
 class Merge:
     """What a consolidator made of a concept and something said of the same name.

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graph.commands import Command
+from graph.concept import described_by
 from graph.embedding.profile import Profile
 from graph.embedding.representations import LIMIT_MAX, Representations, Wanted
 from graph.embedding.semantic import Semantic
@@ -238,7 +239,7 @@ def _wanted(node: Row | None, wanted: HybridQuery) -> bool:
 
 
 def _text(node: Row) -> str:
-    return f"{node['key']} {node['proposition']}"
+    return f"{node['key']} {node['proposition']} {described_by(node['concept']) or ''}"
 
 
 def _check_numbers(wanted: HybridQuery) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from cachetools import LRUCache
 
+from graph.concept import described_by
 from graph.embedding.embedder import Vector
 from graph.embedding.semantic import Semantic
 from graph.errors import KnowledgeError, LimitError, ValidationError
@@ -275,7 +276,10 @@ class Retrieval:
             step = max(1, length // SAMPLE_EVENTS)
             seqs = list(range(1, length + 1, step))
             rows = await self.service.store.read("propositions_at", project=project, seqs=seqs)
-            self._samples[key] = usage([_text(row["key"], json.loads(row["payload"])["proposition"]) for row in rows])
+            told = [(row["key"], json.loads(row["payload"])) for row in rows]
+            self._samples[key] = usage(
+                [_text(name, said["proposition"], said.get("concept", {}).get("description")) for name, said in told]
+            )
         return self._samples[key]
 
     async def _hits(self, search: _Search) -> _Hits:
@@ -325,7 +329,7 @@ class Retrieval:
             why = _refused(search.asked, node)
             if why not in (None, "retired"):
                 continue
-            row, text = told[node_id], _text(node["key"], node["proposition"])
+            row, text = told[node_id], _text(node["key"], node["proposition"], described_by(node["concept"]))
             words_score = matching.score(text)
             if row["score"] is not None and row["score"] >= least:
                 words_score = max(words_score, _FOUND_SCORE)
@@ -513,9 +517,9 @@ def _valid(node: Row, at: datetime) -> bool:
     return datetime.fromisoformat(node["valid_from"]) <= at and (ends is None or at < datetime.fromisoformat(ends))
 
 
-def _text(key: str, proposition: str) -> str:
-    """What the words of a node are: those of its key and of its proposition."""
-    return f"{key} {proposition}"
+def _text(key: str, proposition: str, description: str | None) -> str:
+    """What the words of a node are: those of its key, of its proposition and, of a concept, of its description."""
+    return f"{key} {proposition} {description}" if description else f"{key} {proposition}"
 
 
 def _least_taken(scores: Sequence[float]) -> float:

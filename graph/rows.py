@@ -6,6 +6,7 @@ import json
 from datetime import datetime
 from typing import Any, cast
 
+from graph.concept import described_by
 from graph.journal import Event, Json, canonical, hash_of
 from graph.knowledge import (
     Actor,
@@ -71,6 +72,7 @@ def node_row(node: Node) -> Row:
     return changed_node_row(node) | {
         "scope": scope(node.project),
         "proposition": node.proposition,
+        "description": described_by(node.concept),
         "kind": node.kind.value,
         "valid_from": instant_text(node.valid_from),
         "created_at": instant_text(node.created_at),

@@ -36,7 +36,8 @@ from graph.errors import UnavailableError
 from graph.knowledge import Kind, State
 
 STATE_LABELS = tuple(state.value.capitalize() for state in State)
-WORDS = "knowledge_words"  # the full-text index, which is asked by its name
+WORDS = "knowledge_texts"  # the full-text index, which is asked by its name
+FORMER_WORDS = "knowledge_words"  # that of earlier versions, which did not hold descriptions
 KIND_LABELS = tuple(kind.value.capitalize() for kind in Kind)
 
 
@@ -120,6 +121,7 @@ class Knowledge(AsyncStructuredNode):
     generation: Any = IntegerProperty(required=True)
     scope: Any = StringProperty()
     proposition: Any = StringProperty()
+    description: Any = StringProperty()
     kind: Any = StringProperty()
     state: Any = StringProperty()
     valid_from: Any = DateTimeNeo4jFormatProperty()
@@ -250,6 +252,7 @@ async def install(driver: AsyncDriver, database: str) -> None:
         UnavailableError: something is still missing afterwards, since another constraint or index has its name or
             its properties, or the data are against it; the log says which.
     """
+    await driver.execute_query("DROP INDEX $name IF EXISTS", {"name": FORMER_WORDS}, database_=database)
     for name in sorted(await absent(driver, database)):
         try:
             await _create(driver, database, name)

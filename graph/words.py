@@ -94,7 +94,7 @@ def query(terms: Sequence[str], project: str) -> str:
         project: Its name.
     """
     any_of = " ".join(terms[:TERMS_MAX])
-    return f"+scope:{scope(project)}^0 +(proposition:({any_of}) key:({any_of}))"
+    return f"+scope:{scope(project)}^0 +(proposition:({any_of}) description:({any_of}) key:({any_of}))"
 
 
 @lru_cache(1_024)

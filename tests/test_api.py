@@ -114,7 +114,7 @@ class Counted:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.service, name)
-        if not callable(found):
+        if name == "policies":  # is asked itself
             return found
 
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -638,3 +638,19 @@ def test_the_words_of_the_turn_before_put_an_answer_before_what_lies_a_little_ne
     )
     with_meaning(world, asks=0.6, answers=0.9, other=0.92)
     assert world.found("depot closing time") == ["answers", "other", "asks"]
+
+
+def test_a_concept_is_found_by_the_words_of_its_description(world: World) -> None:
+    concept = {"type": "policy", "body": "Within thirty days, unopened.", "description": "How goods are sent back"}
+    world.take({"transition": "proposed", "key": "return-window", "payload": {"concept": concept}})
+    world.propose(other="The depot is open", another="Goods are stored")
+    found = world.search("goods sent back").items
+    assert [item.node["key"] for item in found] == ["return-window", "another"]
+    world.take({"transition": "corrected", "key": "return-window", "reason": "r", "payload": {"proposition": "Never."}})
+    assert [item.node["generation"] for item in world.search("sent back").items] == [2]
+    world.loop.run(world.service.store.driver.execute_query("MATCH (n:Knowledge) REMOVE n.description"))
+    lost = world.loop.run(world.service.verify("P"))["differences"]
+    assert any("description" in difference for difference in lost)
+    world.loop.run(world.service.rebuild("P"))
+    assert world.loop.run(world.service.verify("P"))["ok"]
+    assert [item.node["generation"] for item in world.search("sent back").items] == [2]

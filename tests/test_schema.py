@@ -37,7 +37,7 @@ knowledge_dangling              RANGE       Dangling   project
 knowledge_identity              RANGE       Knowledge  project, key, generation
 knowledge_kind                  RANGE       Knowledge  project, kind, key, generation
 knowledge_state                 RANGE       Knowledge  project, state, key, generation
-knowledge_words                 FULLTEXT    Knowledge  proposition, key, scope
+knowledge_texts                 FULLTEXT    Knowledge  proposition, description, key, scope
 policy_identity                 RANGE       Policy     project
 replay_identity                 RANGE       Replay     project, session
 representation_identity         RANGE       Representation  project, model, key, generation
@@ -109,6 +109,12 @@ def test_what_was_dropped_is_named_and_installed_again(database: Database, capfd
     test_what_is_installed_is_the_golden_list(database)
 
 
+def test_the_words_index_of_earlier_versions_makes_room_for_ours(database: Database) -> None:
+    database.query("CREATE FULLTEXT INDEX knowledge_words FOR (n:Knowledge) ON EACH [n.proposition, n.key, n.scope]")
+    install(database)
+    test_what_is_installed_is_the_golden_list(database)
+
+
 def test_an_index_of_somebody_elses_is_left_alone(database: Database) -> None:
     database.query("CREATE INDEX not_ours IF NOT EXISTS FOR (n:Knowledge) ON (n.kind)")
     try:
@@ -135,10 +141,10 @@ def test_an_index_of_somebody_elses_is_left_alone(database: Database) -> None:
             "CREATE TEXT INDEX knowledge_kind FOR (n:Knowledge) ON (n.kind)",
         ),
         (
-            "knowledge_words",
-            "DROP INDEX knowledge_words",
-            "DROP INDEX knowledge_words",
-            "CREATE FULLTEXT INDEX knowledge_words FOR (n:Knowledge) ON EACH [n.proposition, n.key, n.scope]",
+            "knowledge_texts",
+            "DROP INDEX knowledge_texts",
+            "DROP INDEX knowledge_texts",
+            "CREATE FULLTEXT INDEX knowledge_texts FOR (n:Knowledge) ON EACH [n.proposition, n.key, n.scope]",
         ),
         (
             "event_position",

@@ -38,11 +38,11 @@ def test_words_that_say_something_come_once_and_in_order(text: str, found: list[
 def test_no_text_becomes_an_operator_or_another_field(text: str, project: str) -> None:
     terms = words(text)
     asked = query(terms or ["x"], project)
-    frame = r"\+scope:\d+\^0 \+\(proposition:\(([^()]*)\) key:\(([^()]*)\)\)"
+    frame = r"\+scope:\d+\^0 \+\(proposition:\(([^()]*)\) description:\(([^()]*)\) key:\(([^()]*)\)\)"
     found = re.fullmatch(frame, asked)
     assert found is not None
     assert all(_harmless(word) and word == word.lower() for word in found[1].split(" "))
-    assert found[1] == found[2]
+    assert found[1] == found[2] == found[3]
 
 
 def _harmless(word: str) -> bool:
@@ -54,7 +54,7 @@ def _harmless(word: str) -> bool:
 
 def test_long_texts_give_few_terms_and_long_words_are_cut() -> None:
     asked = query(words(" ".join(f"word{at}" for at in range(1_000))), "p")
-    assert asked.count("word") == 2 * TERMS_MAX
+    assert asked.count("word") == 3 * TERMS_MAX
     assert words("x" * 10_000) == ["x" * WORD_CHARS_MAX]
 
 
