@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 from urllib.parse import quote, unquote_to_bytes
 
 import uvicorn
@@ -40,7 +40,8 @@ from strawberry.http.base import BaseRequestProtocol
 from strawberry.types import ExecutionResult
 from strawberry.types.execution import PreExecutionError
 
-from api import analyst
+from api import agent_endpoint, analyst
+from api.agent_endpoint import AgentEndpoint
 from api.checks import Facts
 from api.connections import BoundedConnection
 from api.direct import Direct
@@ -67,6 +68,9 @@ from graph.rankers import ranker
 from graph.retrieval import Retrieval
 from graph.service import Service
 from graph.tokens import TOKENIZER
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
 
 READY_SECONDS = 1.0  # a database that takes longer is not ready
 YOUNG_OBJECTS = 20_000  # between two collections: an answer of a thousand nodes leaves half of that
@@ -434,6 +438,12 @@ def create_app(
     retrieval = Retrieval(service, semantic, ranker(settings.ranker))
     routes = _Routes(service, retrieval)
     endpoint = GraphQLEndpoint(schema or build_schema(plans), service, reads, retrieval, learning, settings)
+
+    def agents() -> MCPServer:
+        from api import agent_tools  # noqa: PLC0415  its package is loaded for those who ask
+
+        return agent_tools.build(service, retrieval, settings.actor)
+
     framework = Starlette(
         routes=[
             Route("/", _front),
@@ -443,6 +453,7 @@ def create_app(
             Route("/readyz", routes.ready),
             Route("/export/{file:path}", routes.export),
             *analyst.routes(),
+            Route(agent_endpoint.PATH, AgentEndpoint(agents, BODY_BYTES_MAX)),
         ],
         exception_handlers={RoutingError: _unrouted, Exception: _failed},
     )

@@ -171,6 +171,23 @@ def analyst(
     return analyst_copy.analyst(configured(), project or (), Screen(machine=machine))
 
 
+@app.command(epilog="Example: whence mcp --project peps")
+def mcp(*, project: Project = "default") -> None:
+    """Serve the tools for agents over standard input and output, by the Model Context Protocol.
+
+    An agent's program starts it. A running `whence up` answers agents at /mcp as well.
+    """
+    from api import agent_tools, embedders  # noqa: PLC0415
+
+    settings = configured()
+
+    async def work(service: Service) -> None:
+        async with embedders.retrieving(settings, service) as retrieval:
+            await agent_tools.build(service, retrieval, settings.actor, project).run_stdio_async()
+
+    asked(Screen(machine=False), settings, work)
+
+
 @app.command("import", epilog="Example: whence import events.jsonl --project mine")
 def import_(
     file: Annotated[

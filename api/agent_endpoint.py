@@ -1,0 +1,59 @@
+"""``/mcp``: the tools for agents over streamable HTTP, begun when the first agent comes.
+
+The protocol's package takes memory and a third of a second to load, which a service that no agent asks is spared. Each
+request stands for itself, so any process of several may answer it. Only requests that name this machine are answered:
+a page of the web could reach it through a browser otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
+PATH = "/mcp"
+
+
+class AgentEndpoint:
+    """Answers the protocol's requests.
+
+    Args:
+        build: Makes the server with the tools.
+        body_bytes_max: How long a request may be.
+    """
+
+    def __init__(self, build: Callable[[], MCPServer], body_bytes_max: int) -> None:
+        self._build = build
+        self._body_bytes_max = body_bytes_max
+        self._begun: asyncio.Task[ASGIApp] | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if self._begun is None:
+            self._begun = asyncio.create_task(self._begin())
+        app = await asyncio.shield(self._begun)
+        await app(scope, receive, send)
+
+    async def _begin(self) -> ASGIApp:
+        server, started = self._build(), asyncio.Event()
+        app = server.streamable_http_app(
+            streamable_http_path=PATH,
+            json_response=True,
+            stateless_http=True,
+            max_request_body_size=self._body_bytes_max,
+        )
+
+        async def run() -> None:
+            async with server.session_manager.run():
+                started.set()
+                await asyncio.Event().wait()  # until the loop ends
+
+        self._running = asyncio.create_task(run())
+        await started.wait()
+        return app

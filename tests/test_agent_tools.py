@@ -1,0 +1,177 @@
+"""What agents get through the Model Context Protocol, asked by the protocol's own client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable, Generator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.server.mcpserver import MCPServer
+from served import WHENCE, served
+from test_exchange import claimed, taken
+
+from api import agent_tools
+from graph.commands import read_command
+from graph.embedded import Connection
+from graph.knowledge import Actor, ActorType
+from graph.retrieval import Retrieval
+from graph.service import Service
+
+AGENT = Actor("tests", "agent", ActorType.AGENT)
+TOOLS = {"recall", "trace", "why_at_risk", "impact", "remember", "challenge", "hint", "link"}
+T = TypeVar("T")
+
+
+async def called(client: Client, name: str, **arguments: Any) -> Any:
+    """A tool's structured answer, or what its refusal says."""
+    answer = await client.call_tool(name, arguments)
+    said = "".join(getattr(part, "text", "") for part in answer.content)
+    return said if answer.is_error else answer.structured_content
+
+
+class Agent:
+    """An agent's program, which calls tools of a server in this process."""
+
+    def __init__(self, server: MCPServer, loop: asyncio.Runner) -> None:
+        self._server = server
+        self._loop = loop
+
+    def __call__(self, name: str, **arguments: Any) -> Any:
+        return self.with_client(lambda client: called(client, name, **arguments))
+
+    def with_client(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        async def connected() -> T:
+            async with Client(self._server) as client:
+                return await work(client)
+
+        return self._loop.run(connected())
+
+
+@pytest.fixture
+def agent(service: Service, loop: asyncio.Runner) -> Agent:
+    return Agent(agent_tools.build(service, Retrieval(service), AGENT, "P"), loop)
+
+
+def test_a_claim_lives_from_what_it_rests_on_to_what_becomes_of_it(
+    agent: Agent, service: Service, loop: asyncio.Runner
+) -> None:
+    proof = [{"type": "file", "source": "docs/depot.md"}]
+    made = agent("remember", text="The depot closes at 18:00", key="depot", evidence=proof, event_id="e1")
+    assert made == {
+        "knowledge": {
+            "key": "depot",
+            "generation": 1,
+            "proposition": "The depot closes at 18:00",
+            "state": "proposed",
+            "at_risk": False,
+            "stale": False,
+        },
+        "applied": True,
+        "newly_at_risk": 0,
+    }
+    again = agent("remember", text="The depot closes at 18:00", key="depot", evidence=proof, event_id="e1")
+    assert (again["applied"], again["knowledge"]) == (False, made["knowledge"])
+    assert agent("remember", text="The last delivery comes at 17:30", key="last", depends_on=["depot"])["applied"]
+    assert agent("remember", text="Vans wait at noon", key="vans", observed=True)["knowledge"]["key"] == "vans"
+    assert agent("link", key="vans", relation="depends_on", to="last")["applied"]
+    assert agent("hint", key="depot", outcome="helpful")["knowledge"]["state"] == "confirmed"
+    assert agent("challenge", key="vans", reason="nobody was there")["knowledge"]["state"] == "challenged"
+
+    walk = agent("trace", key="vans")
+    assert [node["key"] for node in walk["nodes"]] == ["last", "depot"]
+    assert walk["edges"] == [
+        {"source": "last", "relation": "depends_on", "target": "depot"},
+        {"source": "vans", "relation": "depends_on", "target": "last"},
+    ]
+    assert [node["key"] for node in agent("trace", key="depot", direction="downstream", depth=1)["nodes"]] == ["last"]
+    affected = agent("impact", key="depot")
+    assert (affected["count"], {node["key"] for node in affected["first"]}) == (2, {"last", "vans"})
+    assert agent("why_at_risk", key="vans") == {"causes": []}
+    fallen = {"transition": "invalidated", "key": "depot", "reason": "a new sign"}
+    loop.run(service.run(read_command(fallen, actor=AGENT, project="P")))
+    (cause,) = agent("why_at_risk", key="vans")["causes"]
+    assert (cause["retired"]["key"], cause["reason"], cause["path"]) == (
+        "depot",
+        "a new sign",
+        ["vans", "last", "depot"],
+    )
+    block = agent("recall", goal="When do vans wait, when does the last delivery come?", budget=300)
+    assert block["tokens"] <= 300
+    assert set(block["keys"]) == {"last", "vans"}
+    assert all(key in block["text"] for key in block["keys"])
+    assert any(caution.startswith("at risk") and "depot" in caution for caution in block["cautions"]["last"])
+
+
+def test_a_refusal_says_what_to_do(agent: Agent, service: Service, loop: asyncio.Runner) -> None:
+    taken(loop, service, [claimed("a"), claimed("b", project="Q")])
+    assert "PROPOSITION_CONFLICT" in agent("remember", text="something else", key="a")
+    assert "NOT_FOUND, key; allowed: a key of this project" in agent("trace", key="nobody")
+    assert "there is no project 'R' (NOT_FOUND, project; allowed: P, Q)" in agent("recall", goal="x", project="R")
+    assert "allowed: 0 to 100" in agent("trace", key="a", depth=101)
+    assert "allowed: 0 to 1000000" in agent("recall", goal="x", budget=-1)
+    assert "RELATION_REFUSED" in agent("link", key="a", relation="supports", to="a")
+    assert "outcome" in agent("hint", key="a", outcome="splendid")
+    assert agent("trace", key="a", project="Q") == agent("trace", key="nobody", project="Q").replace("nobody", "a")
+
+
+def test_tools_are_described_in_few_words_and_said_to_read_or_write(agent: Agent) -> None:
+    async def listed(client: Client) -> Any:
+        return (await client.list_tools()).tools
+
+    tools = agent.with_client(listed)
+    assert {tool.name for tool in tools} == TOOLS
+    for tool in tools:
+        assert 20 < len(tool.description) < 140, tool.description
+        assert tool.output_schema
+        assert tool.annotations.read_only_hint == (tool.name in {"recall", "trace", "why_at_risk", "impact"})
+    assert sum(len(json.dumps(tool.input_schema)) + len(tool.description) for tool in tools) < 9_000, (
+        "agents pay for it"
+    )
+
+
+@pytest.fixture
+def url(neo4j: Connection, service: Service, loop: asyncio.Runner, tmp_path: Path) -> Generator[str]:
+    taken(loop, service, [claimed("a")], project="default")
+    with served(neo4j, tmp_path) as running:
+        yield f"{running.url}/mcp"
+
+
+def test_agents_are_answered_over_http_and_pages_of_the_web_are_not(url: str, loop: asyncio.Runner) -> None:
+    async def asked() -> Any:
+        async with Client(url) as client:
+            return await asyncio.gather(*(called(client, "trace", key="a") for _ in range(5)))
+
+    assert [answer["root"]["key"] for answer in loop.run(asked())] == ["a"] * 5
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    accepts = {"accept": "application/json, text/event-stream"}
+    assert httpx.post(url, json=body, headers={**accepts, "origin": "https://evil.example"}).status_code == 403
+    assert httpx.post(url, json=body, headers={**accepts, "host": "evil.example"}).status_code == 421
+    assert httpx.post(url, content=b"x" * 2_000_000, headers=accepts).status_code == 413
+
+
+def test_a_program_may_start_the_command_and_speak_through_pipes(
+    neo4j: Connection, service: Service, loop: asyncio.Runner, tmp_path: Path
+) -> None:
+    taken(loop, service, [claimed("a")])
+    environment = os.environ | {
+        "WHENCE_HOME": str(tmp_path),
+        "WHENCE_EMBEDDER": "none",
+        "NEO4J_URI": neo4j.uri,
+        "NEO4J_USERNAME": neo4j.username,
+        "NEO4J_PASSWORD": neo4j.password,
+    }
+    command = StdioServerParameters(command=str(WHENCE), args=["mcp", "--project", "P"], env=dict(environment))
+
+    async def asked() -> Any:
+        async with Client(stdio_client(command)) as client:
+            return await called(client, "recall", goal="claim a"), await called(client, "remember", text="b", key="b")
+
+    block, made = loop.run(asked())
+    assert (block["keys"], made["knowledge"]["key"]) == (["a"], "b")
