@@ -23,6 +23,10 @@ _IBAN_LENGTHS = {
     }.items()
     for code in codes.split()
 }  # fmt: skip
+# Whose account numbers hold no letters, by the same registry.
+_DIGITS_ALONE = frozenset(
+    ("AT", "BE", "CZ", "DE", "DK", "EE", "ES", "FI", "HR", "HU", "IS", "LT", "NO", "PL", "PT", "SE", "SI", "SK")
+)
 _IN_DIGITS = {ord(letter): str(int(letter, 36)) for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 # The first four digits of cards, from and to, and how long these may be.
 _CARDS = (
@@ -91,6 +95,8 @@ def iban_length(start: str) -> int:
 
 def iban(text: str) -> bool:
     """ISO 13616: the digits that it spells leave 1 by 97."""
+    if text[:2] in _DIGITS_ALONE and not text[4:].isdigit():
+        return False
     return len(text) == iban_length(text[:2]) and int((text[4:] + text[:4]).translate(_IN_DIGITS)) % 97 == 1
 
 
@@ -116,11 +122,14 @@ def _check_11(rest: int) -> int:
     return 0 if rest < 2 else 11 - rest  # noqa: PLR2004  11 - 1 is no digit
 
 
+_CPF_FIRST, _CPF_SECOND = tuple(range(10, 1, -1)), tuple(range(11, 1, -1))
+
+
 def br_cpf(digits: str) -> bool:
     """Brazil: a person's tax number, 11 digits."""
-    first = _check_11(_weighted(digits, range(10, 1, -1)) % 11)
-    second = _check_11(_weighted(digits, range(11, 1, -1)) % 11)
-    return digits[9:] == f"{first}{second}" and len(set(digits)) > 1
+    if _check_11(_weighted(digits, _CPF_FIRST) % 11) != int(digits[9]):
+        return False
+    return _check_11(_weighted(digits, _CPF_SECOND) % 11) == int(digits[10]) and len(set(digits)) > 1
 
 
 def br_cnpj(digits: str) -> bool:
@@ -133,28 +142,31 @@ def br_cnpj(digits: str) -> bool:
 
 def pl_pesel(digits: str) -> bool:
     """Poland: 11 digits, the century in the month."""
+    if not "00" < digits[4:6] < "32" or _weighted(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)) % 10:
+        return False
     century, month = divmod(int(digits[2:4]), 20)
-    year = (1900, 2000, 2100, 2200, 1800)[century] + int(digits[:2])
-    weights = (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)
-    return _is_date(year, str(month), digits[4:6]) and _weighted(digits, weights) % 10 == 0
+    return _is_date((1900, 2000, 2100, 2200, 1800)[century] + int(digits[:2]), str(month), digits[4:6])
 
 
 def tr_tckn(digits: str) -> bool:
     """Turkey: 11 digits, the last two check."""
-    n = [int(d) for d in digits]
-    tenth = (7 * sum(n[0:9:2]) - sum(n[1:8:2])) % 10
-    return n[0] != 0 and n[9] == tenth and n[10] == sum(n[:10]) % 10
+    if digits[0] == "0" or _weighted(digits, (7, -1, 7, -1, 7, -1, 7, -1, 7)) % 10 != int(digits[9]):
+        return False
+    return _weighted(digits, (1,) * 10) % 10 == int(digits[10])
 
 
 def no_fnr(digits: str) -> bool:
     """Norway: 11 digits, a date and two that check."""
-    first = _weighted(digits, (3, 7, 6, 1, 8, 9, 4, 5, 2, 1)) % 11
+    if digits[:2] > "31" or digits[2:4] > "12" or _weighted(digits, (3, 7, 6, 1, 8, 9, 4, 5, 2, 1)) % 11:
+        return False
     second = _weighted(digits, (5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1)) % 11
-    return first == second == 0 and _short_date(digits[4:6], digits[2:4], digits[:2])
+    return second == 0 and _short_date(digits[4:6], digits[2:4], digits[:2])
 
 
 def be_nn(digits: str) -> bool:
     """Belgium: 11 digits, a date and two that check by 97; from 2000 on with a 2 before them."""
+    if digits[2:4] > "12" or digits[4:6] > "31":
+        return False
     check = int(digits[9:])
     rest = {97 - int(digits[:9]) % 97, 97 - int("2" + digits[:9]) % 97}
     return check in rest and _short_date(digits[:2], digits[2:4], digits[4:6])

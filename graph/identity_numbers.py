@@ -150,12 +150,11 @@ _SHAPES: Mapping[str, Sequence[_Number]] = {
     "AA000000A": (_NINO,),
     "AA 00 00 00 A": (_NINO,),
 }
-_CARD_ROWS = frozenset(form for form, numbers in _SHAPES.items() if numbers == (_CARD,))
+# With what separates its parts, and whether it may stand in a row of such numbers.
+_FORMS = tuple(
+    (form, numbers, "".join(sorted(set(form) - set("0A"))), numbers == (_CARD,)) for form, numbers in _SHAPES.items()
+)
 _SHAPE_OF = str.maketrans("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0" * 10 + "A" * 26)
-_BEFORE = re.compile(r"[\w.+/@-]")
-_BEHIND = re.compile(r"[\w@-]|[.,/]0")
-_BLANK = re.compile("[ -]")
-_SEPARATORS = str.maketrans("", "", " .-/+")
 _ENOUGH = re.compile(r"\d\d[\d.\- /+A-FU-Y]")  # what every number has somewhere
 KINDS = frozenset(
     {"email", "iban"}
@@ -170,38 +169,68 @@ def personal(text: str) -> Iterator[Span]:
         yield from _mails(text)
     if not _ENOUGH.search(text):
         return
-    shape = text.translate(_SHAPE_OF)
+    shape, names = text.translate(_SHAPE_OF), _Names(text)
     if "000000000" in shape:
         for found in _RUN.finditer(text):
             if _TIMESTAMP.fullmatch(found.group()):
                 continue
-            yield from _valid(text, found.start(), found.end(), _BARE.get(found.end() - found.start(), ()))
-    for form, numbers in _SHAPES.items():
+            start, end = found.span()
+            if kind := _kind(names, start, end, _BARE.get(end - start, ())):
+                yield start, end, kind
+    for form, numbers, separators, in_row in _FORMS:
         at = shape.find(form)
         while at >= 0:
             end = at + len(form)
-            if _stands_alone(shape, at, end, in_row=form in _CARD_ROWS):
-                yield from _valid(text, at, end, numbers)
+            if _stands_alone(shape, at, end, in_row) and (kind := _kind(names, at, end, numbers, separators)):
+                yield at, end, kind
             at = shape.find(form, at + 1)
     yield from _accounts(text, shape)
 
 
-def _stands_alone(shape: str, start: int, end: int, *, in_row: bool) -> bool:
+def _stands_alone(shape: str, start: int, end: int, in_row: bool) -> bool:  # noqa: FBT001  asked at every place
     """Whether a number is no part of a longer word, or of a row of numbers where it may not stand in one."""
-    if (start and _BEFORE.match(shape, start - 1)) or _BEHIND.match(shape, end):
+    if start and ((before := shape[start - 1]).isalnum() or before in "_.+/@-"):
         return False
+    if end < len(shape):
+        behind = shape[end]
+        if behind.isalnum() or behind in "_@-" or (behind in ".,/" and shape.startswith("0", end + 1)):
+            return False
     return in_row or (not shape.startswith("0 ", max(0, start - 2), start) and not shape.startswith(" 0", end))
 
 
-def _valid(text: str, start: int, end: int, numbers: Sequence[_Number]) -> Iterator[Span]:
-    written = text[start:end]
-    bare = written.translate(_SEPARATORS)
+class _Names:
+    """The names of numbers in a text; most texts have none, which is seen once."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._low = text.lower()
+        self._there: dict[re.Pattern[str], bool] = {}
+
+    def there(self, name: re.Pattern[str]) -> bool:
+        """Whether a name stands anywhere."""
+        known = self._there.get(name)
+        if known is None:
+            known = self._there[name] = name.search(self._low) is not None
+        return known
+
+    def before(self, name: re.Pattern[str], start: int) -> bool:
+        """Whether a name stands near before a place."""
+        return name.search(self.text[max(0, start - _NAME_CHARS) : start].lower()) is not None
+
+
+def _kind(names: _Names, start: int, end: int, numbers: Sequence[_Number], separators: str = "") -> str | None:
+    """Which of some kinds a number is, the first that it can be; None for none."""
+    bare = written = names.text[start:end]
+    for separator in separators:
+        bare = bare.replace(separator, "")
     for number in numbers:
+        if number.named is not None and not names.there(number.named):
+            continue
         if not number.valid(written if number.as_written else bare):
             continue
-        if number.named is None or number.named.search(text[max(0, start - _NAME_CHARS) : start].lower()):
-            yield start, end, number.kind
-            return
+        if number.named is None or names.before(number.named, start):
+            return number.kind
+    return None
 
 
 def _mails(text: str) -> Iterator[Span]:
@@ -221,7 +250,7 @@ def _accounts(text: str, shape: str) -> Iterator[Span]:
         length = check.iban_length(text[at : at + 2])
         if length and (at == 0 or not text[at - 1].isalnum()):
             written = text[at : at + length + length // 3]
-            bare = _BLANK.sub("", written)[:length]
+            bare = written.replace(" ", "").replace("-", "")[:length]
             if len(bare) == length and bare.isalnum() and bare.isascii() and bare.isupper() and check.iban(bare):
                 end = at
                 for _ in range(length):

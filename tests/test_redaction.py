@@ -110,6 +110,8 @@ _HOSTILE = {
     "begun tokens": "eyJ" * 33_000,
     "tokens within tokens": "sk-" * 33_000,
     "begun accounts": "XX89 " * 20_000,
+    "starts of accounts": "DE89 " * 20_000,
+    "groups of nine digits": "123 456 789 " * 8_300,
     "escapes": "\\n" * 50_000,
     "blanks": " " * 100_000,
     "quotes": '"' * 100_000,
