@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.command import Json, asked, configured
+from api.command import Json, Projects, asked, configured
 from api.screen import Screen, harmless
 from graph.errors import ValidationError
 
@@ -22,10 +22,7 @@ commands = typer.Typer()
 def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; it appears when all of it is there.")],
     *,
-    project: Annotated[
-        list[str] | None,
-        typer.Option("--project", "-p", metavar="NAME", help="This one alone; may be repeated. All unless given."),
-    ] = None,
+    project: Projects = None,
     machine: Json = False,
 ) -> None:
     """Write projects into one zip file: journal, GraphML, concept files, settings, and the hash of each file.

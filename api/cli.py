@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from api.backup_commands import commands as backup_commands
-from api.command import AsOf, Json, Project, asked, configured, instant_of
+from api.command import AsOf, Json, Project, Projects, asked, configured, instant_of
 from api.concept_commands import concepts
 from api.interrupt import ends_as_interrupt
 from api.learning_commands import commands as learning_commands
@@ -159,10 +159,7 @@ def down(*, machine: Json = False) -> None:
 @app.command(epilog="Example: whence analyst --project peps")
 def analyst(
     *,
-    project: Annotated[
-        list[str] | None,
-        typer.Option("--project", "-p", metavar="NAME", help="This one alone; may be repeated. All unless given."),
-    ] = None,
+    project: Projects = None,
     machine: Json = False,
 ) -> int:
     """Run Neo4j Browser over a copy in which nobody can write, with a guide of queries, until Ctrl-C."""

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Project = Annotated[str, typer.Option("--project", "-p", metavar="NAME", help="The project.")]
+Projects = Annotated[
+    list[str] | None,
+    typer.Option("--project", "-p", metavar="NAME", help="This one alone; may be repeated. All unless given."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON document, for machines.")]
 AsOf = Annotated[
     str | None,

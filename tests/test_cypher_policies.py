@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import LiteralString
 
-import pytest
-from scenario import Database, Stage
-
-from graph.store import Store
-
-
-@pytest.fixture(scope="module")
-def database(open_store: Store, loop: asyncio.Runner) -> Database:
-    return Database(open_store, loop)
-
-
-@pytest.fixture
-def scenario(database: Database) -> Stage:
-    return Stage(database)
-
+from scenario import Stage
 
 SET: LiteralString = """
 CREATE (:Policy {project: 'a', kept: [], types: ['t']}), (:Policy {project: 'p', kept: ['email'], types: []}),
