@@ -40,7 +40,7 @@ class Learning:
         self._actor = settings.actor
         self._project = checked_key(project, "project")
         self._keep_raw = keep_raw
-        self._accepted = self._merged = self._files = 0
+        self._accepted = self._merged = self._repeated = self._files = 0
         self._reasons = Counter[str]()
         self._redacted = Counter[str]()
         self._rejected: list[tuple[str, Rejected]] = []
@@ -63,8 +63,9 @@ class Learning:
     async def _part(self, name: str, text: str, address: str) -> None:
         given = Given(self._project, text, address, self._actor, keep_raw=self._keep_raw)
         done = await self._ingestion.ingest(given)
-        self._accepted += done.accepted
-        self._merged += done.merged
+        self._accepted += done.accepted - done.accepted_before
+        self._merged += done.merged - done.merged_before
+        self._repeated += done.accepted_before + done.merged_before
         self._redacted += done.redacted
         for rejected in done.rejected:
             self._reasons[rejected.reason] += 1
@@ -78,6 +79,7 @@ class Learning:
             "files": self._files,
             "accepted": self._accepted,
             "merged": self._merged,
+            "repeated": self._repeated,
             "rejected": self._reasons.total(),
             "reasons": dict(self._reasons.most_common()),
             "redacted": dict(sorted(self._redacted.items())),

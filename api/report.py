@@ -142,7 +142,7 @@ def imported(report: Report, *, keep_going: bool, restored: bool = False) -> Ite
 def learned(answer: Row) -> Iterator[RenderableType]:
     """What became of files that were learned from."""
     table = _table()
-    for name in ("files", "accepted", "merged", "rejected"):
+    for name in ("files", "accepted", "merged", "repeated", "rejected"):
         table.add_row(name, f"{answer[name]:,}")
     for reason, count in cast("dict[str, int]", answer["reasons"]).items():
         table.add_row(f"  {harmless(reason)}", Text(f"{count:,}", "dim"))

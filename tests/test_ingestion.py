@@ -26,10 +26,11 @@ from graph.commands import read_command
 from graph.context import Format, block
 from graph.errors import EventConflictError, KnowledgeError, UnavailableError, ValidationError
 from graph.ingestion.choice import chosen
+from graph.ingestion.frames import Frame
 from graph.ingestion.gate import Weighted
 from graph.ingestion.mentions import Rules, slug
 from graph.ingestion.parts import PART_CHARS_MAX, parts
-from graph.ingestion.pipeline import FACTS_MAX, RECALLED, TEXT_CHARS_MAX, Given, Ingested, Ingestion
+from graph.ingestion.pipeline import FACTS_MAX, FORMS_MAX, RECALLED, TEXT_CHARS_MAX, Given, Ingested, Ingestion
 from graph.ingestion.recalled import without_blocks
 from graph.ingestion.sentences import Sentences
 from graph.ingestion.stages import Fact, Passage, Quality, Validity
@@ -278,7 +279,7 @@ def test_where_the_distillers_model_is_away_nothing_is_taken(world: World) -> No
     ],
 )
 def test_sentences_are_told_apart(text: str, claims: list[str]) -> None:
-    assert [passage.claim for passage in asyncio.run(Sentences().distil(text))] == claims
+    assert [passage.claim for passage in asyncio.run(Sentences().distil(text)) if not passage.form] == claims
 
 
 @pytest.mark.parametrize(
@@ -320,6 +321,122 @@ def test_relations_are_read_by_rule(claim: str, found: list[tuple[str, str]]) ->
 )
 def test_what_states_nothing_or_little_is_told(proposition: str, consistency: float) -> None:
     assert Statements().validate(proposition).consistency == consistency
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Thanks a lot!",
+        "Ok, let me check that.",
+        "Many thanks for the quick answer!",
+        "Thank you so much for everything, Caroline.",
+        "User: Hi there!",
+        "Good morning everyone.",
+        "See you tomorrow!",
+        "Got it, that makes sense.",
+        "Sounds good to me.",
+        "Sure, I can do that for you.",
+        "I'll look into it.",
+        "I will now run the tests.",
+        "Alright, let's get started!",
+        "One moment, please.",
+        "I'd be happy to help you with that.",
+        "Let me know if you need anything else.",
+        "By the way, you're right.",
+        "Here you go.",
+        "好的,让我看看。",
+    ],
+)
+def test_talk_of_several_words_states_nothing(said: str) -> None:
+    assert Statements().validate(said).doubts == ("nothing but talk",)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Thanks to the new cache, builds take a minute.",
+        "Thanks, the depot closes at six.",
+        "Let's Encrypt issues certificates.",
+        "Hello World is a program.",
+        "Alice: I will move to Berlin in May.",
+        "Let me tell you: the depot closes at six.",
+        "Okay, the warehouse opens at 8:00.",
+        "Great Britain left the EU.",
+        "I checked the logs: the disk was full.",
+        "I'm working at the harbour.",
+        "Have a backup of the database every day.",
+        "First, the parser reads the file.",
+        "Wait times doubled in May.",
+    ],
+)
+def test_a_statement_that_begins_like_talk_is_one(said: str) -> None:
+    assert Statements().validate(said).consistency == 1.0
+
+
+@pytest.mark.parametrize(
+    ("said", "other", "differs", "denies"),
+    [
+        ("The warehouse is not heated.", "The warehouse is heated.", True, True),
+        ("The depot does not open", "The depot opens.", True, True),
+        ("The crane can\u2019t lift", "The crane can lift", True, True),
+        ("The depot opens at 8:00.", "The depot opens at 9:00.", True, False),
+        ("The depot closes at six.", "The depot closes at seven.", True, False),
+        ("The build takes 5 minutes", "The build takes 7 minutes", True, False),
+        ("The capital is New York.", "The capital is Berlin.", True, False),
+        ("Line 5 is broken.", "Line 6 is broken.", False, False),
+        ("Package number 1 is in depot 1.", "Package number 2 is in depot 2.", False, False),
+        ("Ann does not like Bob.", "Bob likes Ann.", False, False),
+        ("The depot closes at six.", "The depot closes at six", False, False),
+    ],
+)
+def test_the_same_sentence_but_for_a_negation_a_number_or_a_name(
+    said: str,
+    other: str,
+    differs: bool,  # noqa: FBT001  pytest's form
+    denies: bool,  # noqa: FBT001
+) -> None:
+    one, two = Frame.of(said), Frame.of(other)
+    assert (one.differs(two), two.differs(one)) == (differs, differs)
+    assert (one.denies(two), two.denies(one)) == (denies, denies)
+
+
+def test_of_two_that_cannot_both_hold_neither_is_confirmed_and_the_denial_disputes_the_other(world: World) -> None:
+    done = world.learn(
+        "The warehouse is heated. The warehouse is not heated. The depot opens at 8:00. The crane is new."
+    )
+    assert [node["state"] for node in world.nodes(done)] == ["challenged", "proposed", "confirmed", "confirmed"]
+    again = world.learn("The depot doesn't open at 8:00. The harbour opens at 8:00.", source="file:other.txt")
+    assert [node["state"] for node in world.nodes(again)] == ["proposed", "confirmed"]
+    assert [node["state"] for node in world.nodes(done)][2] == "challenged"
+    edges = world.loop.run(world.service.relations("P", again.nodes[:1]))
+    assert [(edge["relation"], tuple(edge["to"])) for found in edges.values() for edge in found] == [
+        ("contradicts", done.nodes[2])
+    ]
+    assert world.learn("The depot doesn't open at 8:00. The harbour opens at 8:00.", source="file:other.txt") == again
+
+
+def test_another_number_in_the_same_sentence_is_not_confirmed_and_disputes_nothing(world: World) -> None:
+    both = world.learn("The depot opens at 8:00. The depot opens at 9:00.")
+    assert [node["state"] for node in world.nodes(both)] == ["proposed", "proposed"]
+    first = world.learn("The ferry sails at six.")
+    later = world.learn("The ferry sails at seven. The ferry probably does not sail at six.", source="file:other.txt")
+    assert [node["state"] for node in world.nodes(later)] == ["proposed", "proposed"]
+    assert [node["state"] for node in world.nodes(first)] == ["confirmed"]
+
+
+def test_headings_tables_and_code_are_named(world: World) -> None:
+    text = "# The depot\n\nThe depot closes at six.\n```sh\nmake depot\n\nmake ferry\n```\n| a | b |\n| - | - |\n"
+    done = world.learn(text + "Plan\n====\n```\n" + "x" * 500 + "\n```\n" + "## More\n" * (FORMS_MAX + 1))
+    named = [(one.proposition, one.reason, one.quality) for one in done.rejected]
+    assert named[:4] == [
+        ("The depot", "a heading", None),
+        ("make depot make ferry", "code", None),
+        ("| a | b | | - | - |", "a table", None),
+        ("Plan", "a heading", None),
+    ]
+    assert len(named[4][0]) == 200
+    assert named[-1] == ("", "a heading, 6 more of them", None)
+    assert done.accepted == 1
 
 
 @pytest.mark.parametrize(
@@ -420,7 +537,8 @@ def test_files_are_learned_part_by_part_and_what_cannot_be_read_is_named(world: 
     assert [Path(file["file"]).name for file in told["unread"]] == ["bad.txt", "missing.txt"]
     journal = len(world.events())
     again = world.loop.run(work()).plain()
-    assert (again["accepted"], len(world.events())) == (120, journal)
+    assert (again["accepted"], again["merged"], again["repeated"], len(world.events())) == (0, 0, 120, journal)
+    again = world.loop.run(work()).plain()
 
 
 def _written(parts: Iterable[RenderableType]) -> str:

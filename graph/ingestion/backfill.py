@@ -98,13 +98,17 @@ class Backfill:
         self.replayed.redacted += redacted
 
     async def _sentences(self, name: str, text: str) -> None:
-        replayed = self.replayed
+        replayed, fresh, before = self.replayed, 0, 0
         for part in parts(text.splitlines(keepends=True)):
             done = await self._ingestion.ingest(Given(self._project, part, f"session:{name}", self._actor))
-            replayed.verdicts["accepted"] += done.accepted
-            replayed.verdicts["merged"] += done.merged
+            accepted, merged = done.accepted - done.accepted_before, done.merged - done.merged_before
+            replayed.verdicts.update({"accepted": accepted, "merged": merged})
+            fresh, before = fresh + accepted + merged, before + done.accepted_before + done.merged_before
             for rejected in done.rejected:
                 replayed.refused[rejected.reason] += 1
+        replayed.known += bool(before and not fresh)
+        if before:
+            replayed.verdicts["said before"] += before
 
     async def _concepts(self, name: str, text: str, extractor: Extractor) -> None:
         session, store = digest(name, text), self._service.store

@@ -12,6 +12,7 @@ from graph.embedding.embedder import Embedder, Vector
 from graph.embedding.representations import Representations, Wanted
 from graph.errors import KnowledgeError
 from graph.fold import ALWAYS
+from graph.ingestion.frames import Frame
 from graph.ingestion.stages import Known
 from graph.knowledge import NodeId
 from graph.rows import id_of
@@ -47,21 +48,31 @@ class KnownNodes:
     async def find(self, project: str, propositions: Sequence[str]) -> Known:
         """What of some propositions is known already; of several nodes the nearest by meaning, then by words."""
         vectors, near = await self._by_meaning(project, propositions)
-        alike: list[list[NodeId]] = []
+        worded: list[tuple[list[NodeId], list[NodeId]]] = []
         for at in range(0, len(propositions), AT_ONCE):
             some = propositions[at : at + AT_ONCE]
-            alike += await asyncio.gather(*(self._by_words(project, text) for text in some))
-        wanted = sorted({node_id for found in (*near, *alike) for node_id in found})
+            worded += await asyncio.gather(*(self._by_words(project, text) for text in some))
+        alike, otherwise = [same for same, _ in worded], [other for _, other in worded]
+        wanted = sorted({node_id for found in (*near, *alike, *otherwise) for node_id in found})
         nodes = await self._service.nodes(project, wanted) if wanted else {}
         said = [_Said.of(text) for text in propositions]
         known = {i: _Said.of(node["proposition"]) for i, node in nodes.items() if not node["retired"]}
         return Known(
             nodes=[
-                next((i for i in (*found, *worded) if i in known and not known[i].differs(this)), None)
-                for this, found, worded in zip(said, near, alike, strict=True)
+                next((i for i in (*found, *same) if i in known and not known[i].differs(this)), None)
+                for this, found, same in zip(said, near, alike, strict=True)
             ],
             earlier=self._earlier(said, vectors),
             vectors=vectors,
+            opposed=[
+                any(i in known for i in found) or any(this.frame.differs(other.frame) for other in said)
+                for this, found in zip(said, otherwise, strict=True)
+            ],
+            denied=[
+                next((i for i in found if i in known and this.frame.denies(known[i].frame)), None)
+                or next((before for before in range(at) if this.frame.denies(said[before].frame)), None)
+                for at, (this, found) in enumerate(zip(said, otherwise, strict=True))
+            ],
         )
 
     async def learned(self, project: str, nodes: Sequence[tuple[NodeId, str, Vector]]) -> None:
@@ -90,16 +101,17 @@ class KnownNodes:
             return [], nothing
         return vectors, [[(near.key, near.generation) for near in each] for each in found]
 
-    async def _by_words(self, project: str, proposition: str) -> list[NodeId]:
-        """The nodes of the very same stems."""
-        terms, said = words(proposition), stems(proposition)
+    async def _by_words(self, project: str, proposition: str) -> tuple[list[NodeId], list[NodeId]]:
+        """The nodes of the very same stems, and those that say otherwise in the same words."""
+        terms, said, frame = words(proposition), stems(proposition), Frame.of(proposition)
         if not terms:
-            return []
+            return [], []
         rows = await self._service.store.read(
             "search_words", project=project, words=query(terms, project), seq=ALWAYS, first=HITS
         )
         nodes = [row["node"] for row in rows if row["node"] is not None]
-        return sorted(id_of(node) for node in nodes if stems(node["proposition"]) == said)
+        same = sorted(id_of(node) for node in nodes if stems(node["proposition"]) == said)
+        return same, sorted(id_of(node) for node in nodes if frame.differs(Frame.of(node["proposition"])))
 
     def _earlier(self, said: Sequence[_Said], vectors: Sequence[Vector]) -> list[int | None]:
         least = 1.0 if self._embedder is None else self._embedder.profile.duplicate
@@ -121,12 +133,15 @@ class _Said:
     stems: frozenset[str]
     turning: frozenset[str]
     names: frozenset[str]
+    frame: Frame
 
     @classmethod
     def of(cls, text: str) -> _Said:
         names = (word for word in _NAME.findall(text) if word[0].isupper())
-        return cls(stems(text), turning(text), frozenset(s for name in names for s in stems(name)))
+        return cls(stems(text), turning(text), frozenset(s for name in names for s in stems(name)), Frame.of(text))
 
     def differs(self, other: _Said) -> bool:
         """Whether they differ in a number, a negation or a name."""
-        return self.turning != other.turning or not (self.names <= other.stems and other.names <= self.stems)
+        if self.turning != other.turning or self.frame.differs(other.frame):
+            return True
+        return not (self.names <= other.stems and other.names <= self.stems)

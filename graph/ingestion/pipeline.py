@@ -7,7 +7,8 @@ and the same fact from another source becomes another sighting of the same node.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -16,7 +17,16 @@ from graph.commands import Command, checked_event_id, lineage_of_resource, linea
 from graph.errors import EventConflictError, KnowledgeError, ValidationError
 from graph.ingestion.recalled import without_blocks
 from graph.ingestion.stages import Fact, Known, Passage, Quality, Stages
-from graph.knowledge import KEY_CHARS_MAX, Actor, NodeId, checked_instant, checked_key, checked_text, claim_form
+from graph.knowledge import (
+    KEY_CHARS_MAX,
+    Actor,
+    NodeId,
+    Relation,
+    checked_instant,
+    checked_key,
+    checked_text,
+    claim_form,
+)
 from graph.redaction import Counts, Redactor
 from graph.rows import Row
 from graph.service import Service
@@ -24,6 +34,7 @@ from graph.store import Taken
 
 TEXT_CHARS_MAX = 200_000  # of one call: some fifty pages, of which fifty facts are kept
 FACTS_MAX = 50  # of one call (rules.md section 11)
+FORMS_MAX = 100  # headings, tables and pieces of code that are named
 RECALLED = "a context block of this service, which is not learned from it again"
 
 
@@ -67,6 +78,8 @@ class Ingested:
         rejected: All others, each with its reason.
         nodes: What the accepted and the merged ones are, in the order of the text, each once.
         redacted: How many matches of which kind were taken out of the text, its source and the event's reason.
+        accepted_before: How many of the accepted the very same call had taken before.
+        merged_before: How many of the merged it had.
     """
 
     accepted: int = 0
@@ -74,15 +87,22 @@ class Ingested:
     rejected: list[Rejected] = field(default_factory=list[Rejected])
     nodes: list[NodeId] = field(default_factory=list[NodeId])
     redacted: Counts = field(default_factory=Counts)
+    accepted_before: int = field(default=0, compare=False)
+    merged_before: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A fact that passed, and which of the text's it is."""
+    """A fact that passed, and which of the text's it is.
+
+    ``opposed`` is whether something else says otherwise, ``denies`` the key of what it says is not so.
+    """
 
     at: int
     fact: Fact
     quality: Quality
+    opposed: bool = False
+    denies: str | None = None
 
 
 class Ingestion:
@@ -109,18 +129,29 @@ class Ingestion:
         given, call = _checked(given, redactor)
         text, blocks = without_blocks(given.text)
         done = Ingested(rejected=[Rejected("", RECALLED) for _ in range(blocks)], redacted=redactor.counts)
-        judged = self._judged(given, await self._facts(given.project, text), done)
+        passages = await self._stages.distiller.distil(text) if text.strip() else list[Passage]()
+        done.rejected += self._formless(passages)
+        stating = [passage for passage in passages if not passage.form]
+        judged = self._judged(given, await self._facts(given.project, stating), done)
         known = await self._stages.duplicates.find(given.project, [one.fact.proposition for one in judged])
         writing = _Writing(given, call, self._stages, kinds)
+        judged = writing.opposed(judged, known)
         before = await self._before(writing, judged)
         nodes = await self._taken(writing, judged, known, before, done)
         done.nodes = list(dict.fromkeys(nodes[one.at] for one in judged if one.at in nodes))
         return done
 
-    async def _facts(self, project: str, text: str) -> list[Fact]:
-        """What the text says, each claim once."""
+    def _formless(self, passages: Sequence[Passage]) -> Iterator[Rejected]:
+        """What states nothing by its form, by its beginning; many are counted in the end."""
+        left_out = [passage for passage in passages if passage.form]
+        for passage in left_out[:FORMS_MAX]:
+            yield Rejected(self._stages.summarizer.summarize(passage.claim), passage.form)
+        for form, count in Counter(passage.form for passage in left_out[FORMS_MAX:]).items():
+            yield Rejected("", f"{form}, {count:,} more of them")
+
+    async def _facts(self, project: str, passages: Sequence[Passage]) -> list[Fact]:
+        """What passages say, each claim once."""
         stages, seen, facts = self._stages, set[str](), list[Fact]()
-        passages = await stages.distiller.distil(text) if text.strip() else list[Passage]()
         mentions = {passage: tuple(stages.relation_extractor.relations(passage.claim)) for passage in passages}
         names = sorted({mention.name for found in mentions.values() for mention in found})
         keys = await stages.matcher.match(project, names)
@@ -189,8 +220,9 @@ class Ingestion:
             event, earlier, node = before.get(one.at), known.earlier[at], known.nodes[at]
             if event is not None:
                 nodes[one.at] = (event["key"], event["generation"])
-                done.accepted += event["transition"] == "proposed"
-                done.merged += event["transition"] != "proposed"
+                first = event["transition"] == "proposed"
+                done.accepted, done.accepted_before = done.accepted + first, done.accepted_before + first
+                done.merged, done.merged_before = done.merged + (not first), done.merged_before + (not first)
             elif node is not None:
                 seen.append((one, node[0]))
             elif earlier is not None:
@@ -270,6 +302,24 @@ class _Writing:
         """Of the node: the same for the same claim."""
         return f"fact-{digest(claim_form(one.fact.proposition))}"
 
+    def opposed(self, judged: Sequence[_Judged], known: Known) -> list[_Judged]:
+        """Facts with what is known to stand against each; what would not have been confirmed denies nothing."""
+
+        def key(standing: NodeId | int) -> str:
+            if not isinstance(standing, int):
+                return standing[0]
+            node, earlier = known.nodes[standing], known.earlier[standing]
+            elsewhere = earlier if node is None else node
+            return self.key(judged[standing]) if elsewhere is None else key(elsewhere)
+
+        told: list[_Judged] = []
+        for at, one in enumerate(judged):
+            denied = known.denied[at] if known.denied else None
+            certain = self.stages.promotion.promotes(one.fact, one.quality)
+            denies = None if denied is None or not certain else key(denied)
+            told.append(replace(one, opposed=bool(known.opposed) and known.opposed[at], denies=denies))
+        return told
+
     def event_id(self, one: _Judged) -> str:
         """Of the proposal."""
         return f"{self.call}:{one.at}"
@@ -285,7 +335,7 @@ class _Writing:
     def proposed(self, one: _Judged) -> list[Command]:
         """The proposal and, where the fact is promoted, its confirmation."""
         lines = [self._line(self.event_id(one), "proposed", self.key(one), self._proposal(one))]
-        if self.stages.promotion.promotes(one.fact, one.quality):
+        if not one.opposed and self.stages.promotion.promotes(one.fact, one.quality):
             # Caused by the proposal and of the first generation: refused where that was not taken, or where the claim
             # had been retired before, which nobody should confirm without having looked.
             confirmed = self._line(f"{self.event_id(one)}:confirm", "confirmed", self.key(one), {})
@@ -312,6 +362,8 @@ class _Writing:
             for mention in fact.mentions
             if mention.name in fact.targets and fact.targets[mention.name] != own
         }
+        if one.denies is not None:
+            relations[Relation.CONTRADICTS.value, one.denies] = None
         return {
             "proposition": fact.proposition,
             "lineage": self._lineage(),

@@ -1,13 +1,14 @@
-"""The default distiller: a text's sentences, each a passage, without what states nothing by its form.
+"""The default distiller: a text's sentences, each a passage; headings, tables and code, told as what they are.
 
-Headings, tables, code and rules are left out; a bullet is a passage of its own; hard line breaks within a paragraph are
-blanks. In a conversation who speaks is kept where a sentence says I or you, since nobody else can tell who that is.
+A bullet is a passage of its own; hard line breaks within a paragraph are blanks, and rules are left out. In a
+conversation who speaks is kept where a sentence says I or you, since nobody else can tell who that is.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import cast
 
 import sentencex  # pyright: ignore[reportMissingTypeStubs]
@@ -16,7 +17,11 @@ from graph.ingestion.stages import Passage
 
 _LANGUAGE = "en"  # of the abbreviations that end no sentence; the ends of sentences are known in all scripts
 FENCE = re.compile(r"\s*(```|~~~)")
-_SKIPPED = re.compile(r"\s*(#{1,6}\s|\||[-*_=]{3,}\s*$)")
+_HEADING = re.compile(r"\s*#{1,6}\s+(?=\S)")
+_UNDERLINE = re.compile(r"\s*={3,}\s*$")
+_ROW = re.compile(r"\s*\|")
+_RULE = re.compile(r"\s*(?:[-*_=]{3,}|#{1,6})\s*$")
+CODE, HEADING, TABLE = "code", "a heading", "a table"
 _BULLET = re.compile(r"\s*(?:>\s*)*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)")
 _QUOTE = re.compile(r"\s*(?:>\s*)+")
 _SPEAKER = re.compile(r"\s*(?:\*\*)?([\w][\w .'-]{0,39}?)(?:\*\*)?\s*(?:\([^)]{1,40}\)\s*)?:(?:\*\*)?\s+(?=\S)")
@@ -33,29 +38,55 @@ class Sentences:
 
     async def distil(self, text: str) -> Sequence[Passage]:
         """The sentences, in the order of the text."""
-        return [passage for speaker, block in _blocks(text) for passage in _passages(speaker, block)]
+        return [passage for block in _blocks(text) for passage in _passages(block)]
 
 
-def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Paragraphs and bullets, each with who speaks, or an empty name."""
-    speaker, lines, fenced = "", list[str](), False
+@dataclass(slots=True)
+class _Block:
+    """Lines that belong together: what their form is, empty where they may state something, and who speaks."""
+
+    form: str = ""
+    speaker: str = ""
+    lines: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line without what marks it, its form, who begins to speak there, and whether a block begins with it."""
+
+    said: str
+    form: str = ""
+    speaker: str = ""
+    begins: bool = False
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    """Paragraphs, bullets, headings, tables and pieces of code; some may be empty."""
+    block, fenced = _Block(), False
     for line in text.splitlines():
-        if FENCE.match(line):
-            fenced = not fenced
-            line = ""  # noqa: PLW2901  it ends what was before it, and says nothing
-        if fenced or not line.strip() or _SKIPPED.match(line):
-            if lines:
-                yield speaker, "\n".join(lines)
-            speaker, lines = "", []
-            continue
-        said, begins = _said(line)
-        if begins is not None or _BULLET.match(line):
-            if lines:
-                yield speaker, "\n".join(lines)
-            speaker, lines = begins or "", []
-        lines.append(said)
-    if lines:
-        yield speaker, "\n".join(lines)
+        fence = bool(FENCE.match(line))
+        read = _Line("" if fence else line.strip(), CODE, begins=not fenced) if fence or fenced else _read(line)
+        fenced = fenced != fence
+        if _UNDERLINE.match(line) and not block.form and len(block.lines) == 1:
+            block.form = HEADING
+        if read.begins or read.form != block.form or not (read.said or read.form):
+            yield block
+            block = _Block(read.form, read.speaker)
+        if read.said:
+            block.lines.append(read.said)
+    yield block
+
+
+def _read(line: str) -> _Line:
+    """A line outside of code."""
+    if _RULE.match(line):
+        return _Line("")
+    if heading := _HEADING.match(line):
+        return _Line(line[heading.end() :].strip(), HEADING, begins=True)
+    if _ROW.match(line):
+        return _Line(line.strip(), TABLE)
+    said, speaker = _said(line)
+    return _Line(said, "", speaker or "", begins=speaker is not None or bool(_BULLET.match(line)))
 
 
 def _said(line: str) -> tuple[str, str | None]:
@@ -68,9 +99,14 @@ def _said(line: str) -> tuple[str, str | None]:
     return rest[found.end() :].strip(), found[1].strip()
 
 
-def _passages(speaker: str, block: str) -> Iterator[Passage]:
+def _passages(block: _Block) -> Iterator[Passage]:
+    whole = " ".join(block.lines)
+    if block.form:
+        if whole:
+            yield Passage(whole, whole, form=block.form)
+        return
     split = cast("Callable[[str, str], list[str]]", sentencex.segment)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-    for raw in split(_LANGUAGE, " ".join(block.split("\n"))):
+    for raw in split(_LANGUAGE, whole):
         said = raw.strip()
         if said:
-            yield Passage(said, f"{speaker}: {said}" if speaker and _SOMEBODY.search(said) else said)
+            yield Passage(said, f"{block.speaker}: {said}" if block.speaker and _SOMEBODY.search(said) else said)

@@ -24,12 +24,14 @@ class Passage:
         claim: What it says, so that it can be understood without the text around it.
         summary: What the distiller says it comes to; empty where it says nothing of the kind.
         worded: Whether a model chose the words, so that nobody has said them yet.
+        form: What it is where its form alone tells that it states nothing, as ``a heading``; else empty.
     """
 
     raw: str
     claim: str
     summary: str = ""
     worded: bool = False
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +96,15 @@ class Known:
         nodes: The live node that says it; None where none does.
         earlier: Which of the propositions before it says it; None where none does.
         vectors: The model's, where it was asked.
+        opposed: Whether a live node, or another of the propositions, says otherwise in the same words.
+        denied: The live node, or which of the propositions before it, says that it is not so; None where none does.
     """
 
     nodes: Sequence[NodeId | None]
     earlier: Sequence[int | None]
     vectors: Sequence[Vector] = ()
+    opposed: Sequence[bool] = ()
+    denied: Sequence[NodeId | int | None] = ()
 
 
 class Distiller(Protocol):

@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from graph.ingestion.stages import Validity
+from graph.ingestion.talk import is_talk
 from graph.words import words
 
 SUMMARY_CHARS_MAX = 200
@@ -26,11 +27,6 @@ _ORDERS = re.compile(
     r"|\breveal\b.{0,40}\b(?:prompt|secret|key)",
     re.IGNORECASE,
 )
-_TALKED = """
-hello hi hey thanks thank welcome bye goodbye okay ok yes yeah sure great cool wow nice good morning evening night sorry
-please lol haha sounds glad awesome absolutely exactly right congrats congratulations
-"""
-_TALK = frozenset(_TALKED.split())
 _CLOSING = "\"')] \u201d\u2019"
 _ASKING = ("?", "\uff1f", "\u061f")
 
@@ -77,8 +73,10 @@ def _states_nothing(proposition: str) -> str | None:
     if proposition.rstrip(_CLOSING).endswith(_ASKING):
         return "a question"
     said = words(proposition)
-    if not [word for word in said if word not in _TALK]:
-        return "nothing but talk" if said else "no words"
+    if is_talk(proposition):
+        return "nothing but talk"
+    if not said:
+        return "no words"
     if len(said) < _WORDS_MIN and len(_UNSPACED.findall(proposition)) < _LETTERS_MIN:
         return "too short to say anything"
     return None
