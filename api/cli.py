@@ -366,9 +366,15 @@ def show(
 ) -> None:
     """Show a node: state, validity, cautions, relations, evidence, history, and what rests on it."""
     from api import answers, report  # noqa: PLC0415
+    from api.near import suggesting  # noqa: PLC0415
 
     screen, instant = Screen(machine=machine), instant_of(as_of)
-    answer = asked(screen, configured(), lambda service: answers.shown(service, project, key, generation, instant))
+
+    async def work(service: Service) -> answers.Row:
+        async with suggesting(service, project, key):
+            return await answers.shown(service, project, key, generation, instant)
+
+    answer = asked(screen, configured(), work)
     screen.answer(answer, lambda: report.shown(answer))
 
 
@@ -390,21 +396,23 @@ def trace(
 ) -> None:
     """Follow where a node came from, or what came from it, as a tree."""
     from api import answers, report  # noqa: PLC0415
+    from api.near import suggesting  # noqa: PLC0415
 
     screen, instant = Screen(machine=machine), instant_of(as_of)
 
     async def work(service: Service) -> answers.Row:
         await answers.require_project(service, project)
-        walk = await service.provenance(
-            project,
-            key,
-            direction=direction.value,
-            relations=relation or None,
-            depth=depth,
-            max_nodes=max_nodes,
-            as_of=instant,
-            evidence=machine,
-        )
+        async with suggesting(service, project, key):
+            walk = await service.provenance(
+                project,
+                key,
+                direction=direction.value,
+                relations=relation or None,
+                depth=depth,
+                max_nodes=max_nodes,
+                as_of=instant,
+                evidence=machine,
+            )
         return answers.plain_walk(walk, evidence=machine)
 
     walk = asked(screen, configured(), work)

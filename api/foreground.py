@@ -8,11 +8,12 @@ import errno
 import ipaddress
 import json
 import logging
+import os
 import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -186,7 +187,7 @@ async def _serve(
         )
         async with _beside(service.readiness.watch(restart)), _ended(serving):
             await asyncio.wait((serving, reached), return_when=asyncio.FIRST_COMPLETED)
-            if reached.done() and await _answers(*reached.result(), serving):
+            if reached.done() and await _answers(service, *reached.result(), serving):
                 mine = replace(mine, url=_url(*reached.result()))
                 with _announced(mine, settings, wanted, screen):
                     async with _beside(_afterwards(store, filler)):
@@ -229,23 +230,31 @@ async def _ended(serving: asyncio.Future[None]) -> AsyncGenerator[None]:
                 await serving
 
 
-async def _answers(host: str, port: int, serving: asyncio.Future[None]) -> bool:
-    """Whether /readyz says yes; False when the server ended before it did."""
+async def _answers(service: Service, host: str, port: int, serving: asyncio.Future[None]) -> bool:
+    """Whether /readyz says yes; False when the server ended before it did.
+
+    It is asked when the database is ready: each time that it says no stands in the log as a request that failed.
+    """
     deadline = time.monotonic() + READY_SECONDS_MAX
     while not serving.done():
-        with contextlib.suppress(OSError):
-            reader, writer = await asyncio.open_connection(_near(host), port)
-            writer.write(b"GET /readyz HTTP/1.0\r\n\r\n")
-            status = (await reader.readline()).split()
-            writer.close()
-            if status[1:2] == [b"200"]:
-                return True
+        if (await service.readiness.ask()).cause is None and await _says_ready(host, port):
+            return True
         if time.monotonic() > deadline:
             raise UnavailableError(
                 f"the service was not ready after {READY_SECONDS_MAX:.0f} s",
                 allowed="another start, on a quieter machine",
             )
         await asyncio.sleep(POLL_SECONDS)
+    return False
+
+
+async def _says_ready(host: str, port: int) -> bool:
+    with contextlib.suppress(OSError):
+        reader, writer = await asyncio.open_connection(_near(host), port)
+        writer.write(b"GET /readyz HTTP/1.0\r\n\r\n")
+        status = (await reader.readline()).split()
+        writer.close()
+        return status[1:2] == [b"200"]
     return False
 
 
@@ -280,12 +289,19 @@ def _welcome(mine: Presence, settings: Settings, wanted: Wanted) -> Iterator[str
     yield f"  Bolt           {mine.bolt}"
     if not _is_loopback(wanted.host):
         yield f"Whoever reaches {wanted.host} may read and change everything: there is no sign-in yet."
+    whence, home = _typed(os.environ, settings.home)
     if wanted.demo:
-        yield "Ask it, in another terminal:"
-        yield f"  whence trace PEP-0241 --direction downstream --project {DEMO}   what took its place, step by step"
-        yield f"  whence show PEP-0703 --project {DEMO}                           what retiring it would put at risk"
-        yield f"  whence show PEP-0345 --project {DEMO} --as-of 2015-01-01        how it stood in 2015"
-    yield "Ctrl-C, or `whence down`, ends it."
+        yield f"Ask it, in another terminal{home}:"
+        yield f"  {whence} trace PEP-0241 --direction downstream --project {DEMO}   what took its place, step by step"
+        yield f"  {whence} show PEP-0703 --project {DEMO}                           what retiring it would put at risk"
+        yield f"  {whence} show PEP-0345 --project {DEMO} --as-of 2015-01-01        how it stood in 2015"
+    yield f"Ctrl-C, or `{whence} down`{home if not wanted.demo else ''}, ends it."
+
+
+def _typed(environment: Mapping[str, str], home: Path) -> tuple[str, str]:
+    """How the command is called in another terminal, and what must be set there so that it finds this service."""
+    whence = "uv run whence" if "UV_RUN_RECURSION_DEPTH" in environment else "whence"
+    return whence, f" where WHENCE_HOME is {home.absolute()}, as here" if environment.get("WHENCE_HOME") else ""
 
 
 async def _demo(settings: Settings, store: Store, screen: Screen) -> None:

@@ -11,7 +11,7 @@ from strawberry import UNSET
 
 from api.fields import JSON, DateTime, described_input
 from api.loaders import NOW, Tense
-from graph.errors import ValidationError
+from graph.errors import ValidationError, quoted
 from graph.filters import Filter
 from graph.knowledge import (
     ActorType,
@@ -168,7 +168,7 @@ def duration(text: str, field: str) -> timedelta:
         )
         return cast("timedelta", read.totimedelta(end=datetime.now(UTC)))
     except (ValueError, OverflowError, ArithmeticError):
-        raise ValidationError(f"{field} is no duration", field=field, allowed=allowed) from None
+        raise ValidationError(f"{quoted(text)} is no duration", field=field, allowed=allowed) from None
 
 
 def duration_text(time: timedelta) -> str:

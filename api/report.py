@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from rich.console import Group, RenderableType
@@ -17,6 +17,7 @@ from graph.knowledge import NodeId, named
 from graph.rows import id_of
 
 REFUSALS_SHOWN_MAX = 20
+LINES_NAMED_MAX = 3  # of those that the same is wrong with
 HISTORY_SHOWN_MAX = 15
 EDGES_SHOWN_MAX = 12  # of one relation in one direction
 
@@ -129,14 +130,23 @@ def imported(report: Report, *, keep_going: bool, restored: bool = False) -> Ite
         yield Text(f"{'still in it' if restored else 'taken out'}, as it may be a secret or personal: {kinds}")
     if not report.refusals:
         return
-    table = Table("line", "code", "field", "what is wrong", "allowed", box=None, pad_edge=False, header_style="dim")
-    for refusal in sorted(report.refusals, key=lambda each: each.line)[:REFUSALS_SHOWN_MAX]:
+    alike: dict[tuple[str, str, str, str], list[int]] = {}
+    for refusal in sorted(report.refusals, key=lambda each: each.line):
         error = refusal.error
-        cells = (error.code, error.field or "", error.message, error.allowed or "")
-        table.add_row(str(refusal.line), *(Text(harmless(cell)) for cell in cells))
+        alike.setdefault((error.code, error.field or "", error.message, error.allowed or ""), []).append(refusal.line)
+    shown = list(alike.items())[:REFUSALS_SHOWN_MAX]
+    table = Table("line", "code", "field", "what is wrong", "allowed", box=None, pad_edge=False, header_style="dim")
+    for cells, numbers in shown:
+        table.add_row(_lines(numbers), *(Text(harmless(cell)) for cell in cells))
     yield table
-    if report.refused > REFUSALS_SHOWN_MAX:
-        yield Text(f"… and {report.refused - REFUSALS_SHOWN_MAX:,} more", "dim")
+    if more := report.refused - sum(len(numbers) for _, numbers in shown):
+        yield Text(f"… and {more:,} more", "dim")
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    """The first of the lines that one sentence is about, and how many they are."""
+    first = ", ".join(map(str, numbers[:LINES_NAMED_MAX]))
+    return first if len(numbers) <= LINES_NAMED_MAX else f"{first} … ({len(numbers):,} lines)"
 
 
 def learned(answer: Row) -> Iterator[RenderableType]:

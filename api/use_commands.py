@@ -45,6 +45,8 @@ def hint(
 
     Helpful confirms what is proposed. Harmful challenges; the second time without support it invalidates.
     """
+    from api.near import suggesting  # noqa: PLC0415
+
     screen, settings = Screen(machine=machine), configured()
     line = {
         "transition": "hinted",
@@ -56,7 +58,8 @@ def hint(
 
     async def work(service: Service) -> dict[str, Any]:
         command = await service.policies.read(line, actor=settings.actor, project=project)
-        return await _told(service, await service.run(command))
+        async with suggesting(service, project, key):
+            return await _told(service, await service.run(command))
 
     answer = asked(screen, settings, work)
     screen.answer(answer, lambda: [_sentence(answer)])

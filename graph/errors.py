@@ -10,6 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+QUOTED_CHARS_MAX = 60  # of what a caller wrote, in a sentence about it
+
+
+def quoted(text: str) -> str:
+    """What a caller wrote as it stands in a sentence: by its beginning, and without what cannot be seen."""
+    return repr(text[:QUOTED_CHARS_MAX]) + ("…" if len(text) > QUOTED_CHARS_MAX else "")
+
 
 class KnowledgeError(Exception):
     """A refusal or a failure that the caller is told of.

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 
-from graph.errors import ValidationError
+from graph.errors import ValidationError, quoted
 
 PROPOSITION_CHARS_MAX = 10_000  # rules.md section 1
 KEY_CHARS_MAX = 200  # rules.md section 1; projects and event ids follow the same bound
@@ -306,10 +306,10 @@ def checked_instant(value: object, field: str) -> datetime:
     try:
         instant = value if isinstance(value, datetime) else datetime.fromisoformat(checked_text(value, field))
         if instant.tzinfo is None:
-            raise ValidationError(f"{field} has no offset", field=field, allowed=allowed)
+            raise ValidationError(f"{quoted(str(value))} has no offset", field=field, allowed=allowed)
         return instant.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValidationError(f"{field} is not an instant", field=field, allowed=allowed) from None
+        raise ValidationError(f"{quoted(str(value))} is not an instant", field=field, allowed=allowed) from None
 
 
 @lru_cache(1_024)  # one event's instants are written into its hash, its row, its node and its edges

@@ -79,17 +79,23 @@ class Readiness:
     async def watch(self, restart: Callable[[], None] | None = None) -> None:
         """Ask again and again, note in the log what changes, and restart a server that is broken, for ever.
 
+        That it is not ready is a warning once it was: until then it starts.
+
         Args:
             restart: Ends a server that comes back by itself; None where the server is another's to restart. Called
                 when there is room again, since a start on a full disk hangs.
         """
         clock = asyncio.get_running_loop().time
-        answered, cause = clock(), None
+        answered, cause, started = clock(), None, False
         while True:
             found = await self.ask()
             if found.cause != cause:
-                _LOG.warning("not ready: %s", found.cause) if found.cause else _LOG.info("ready again")
+                if found.cause:
+                    _LOG.log(logging.WARNING if started else logging.INFO, "not ready: %s", found.cause)
+                elif started:
+                    _LOG.info("ready again")
                 cause = found.cause
+            started = started or found.cause is None
             if not found.silent:
                 answered = clock()
             hangs = clock() - answered > SILENT_SECONDS_MAX

@@ -285,6 +285,13 @@ def test_a_bad_line_leaves_nothing_and_is_named(whence: Run) -> None:
     assert "transition is not one of the known values" in said.stdout
 
 
+def test_what_is_wrong_with_many_lines_is_said_once_with_their_count(whence: Run) -> None:
+    said = whence("import", "-", given="# Whence\n" * 1_234 + _line("x", "praised", "n1")).stdout
+    assert said.count("the line is not JSON") == 1
+    assert "1, 2, 3 … (1,000 lines)" in " ".join(said.split())
+    assert "… and 235 more" in said
+
+
 def test_keep_going_takes_the_good_lines(whence: Run) -> None:
     ran = whence("import", "-", "--keep-going", "--json", given=_proposals(2) + "[]\n")
     assert ran.returncode == 1
@@ -470,6 +477,7 @@ def test_aging_is_told_set_and_heeded(whence: Run) -> None:
     assert whence("verify", "-p", "slow").returncode == 0
     assert whence("aging", "P36501D", "-p", "slow").returncode == 2
     assert whence("aging", "P1D", "-p", "nobody").returncode == 1
+    assert "'P1Y6\\x1b' is no duration (VALIDATION, DURATION" in whence("aging", "P1Y6\x1b", "-p", "slow").stderr
 
 
 def test_what_a_project_lets_in_is_told_set_and_heeded(whence: Run) -> None:
@@ -626,6 +634,15 @@ def test_show_tells_what_to_bear_in_mind(small: None, whence: Run) -> None:
         assert (missing.returncode, missing.stdout) == (1, "")
 
 
+def test_a_key_that_is_not_there_is_answered_with_those_near_it(peps: None, whence: Run) -> None:
+    for command in ("show", "trace"):
+        assert "did you mean 'PEP-0484'" in whence(command, "pep-484", "-p", "peps").stderr
+    assert "did you mean 'PEP-0703'" in whence("hint", "PEP 0703", "helpful", "-p", "peps").stderr
+    nothing = whence("show", "zebra", "-p", "peps")
+    assert (nothing.returncode, "did you mean" in nothing.stderr) == (1, False)
+    assert "'2015-01' is not an instant" in whence("show", "PEP-0484", "-p", "peps", "--as-of", "2015-01").stderr
+
+
 def test_show_and_trace_answer_as_of_then(peps: None, whence: Run) -> None:
     in_2015 = json.loads(whence("show", "PEP-0345", "-p", "peps", "--as-of", "2015-01-01", "--json").stdout)
     assert in_2015["node"]["state"] == "proposed"
@@ -752,11 +769,16 @@ def test_down_ends_up_with_0(environment: dict[str, str], service: Service) -> N
 
 
 @POSIX
-def test_a_demo_that_is_there_is_left_alone(peps: None, environment: dict[str, str]) -> None:
-    with _up(environment, "--demo") as (running, _told):
+def test_a_demo_that_is_there_is_left_alone_and_what_is_said_can_be_typed(
+    peps: None, environment: dict[str, str]
+) -> None:
+    with _up(environment | {"UV_RUN_RECURSION_DEPTH": "1", "WHENCE_LOG": "INFO"}, "--demo") as (running, _told):
         running.terminate()
         _out, err = running.communicate(timeout=60)
         assert "The sample is there already" in err
+        assert f"where WHENCE_HOME is {environment['WHENCE_HOME']}, as here:" in err
+        assert "  uv run whence trace PEP-0241" in err
+        assert (" 503 " in err, "WARNING whence.readiness" in err) == (False, False)
 
 
 @POSIX

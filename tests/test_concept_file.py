@@ -120,6 +120,12 @@ def test_types_are_the_projects_own_where_it_has_some() -> None:
     assert refusal(data).faults[0].allowed == ", ".join(TYPES)
 
 
+@pytest.mark.parametrize("line", [b"description: a: b", b"tags: [a", b"note: 'x", b"\tname: x", b"--- {}\n"])
+def test_what_is_no_yaml_is_told_with_what_is(line: bytes) -> None:
+    (fault,) = refusal(b"---\nname: a\ntype: fact\n" + line + b"\n---\nBody\n").faults
+    assert (fault.kind, bool(fault.allowed)) == ("invalid_yaml", True)
+
+
 @pytest.mark.parametrize(
     ("data", "field"),
     [
