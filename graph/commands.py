@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 from ulid import ULID
 
 from graph.concept import Merge, Verdict, checked_name, read_concept
-from graph.errors import EventConflictError, ValidationError
+from graph.errors import EventConflictError, ValidationError, quoted
 from graph.forms import known_fields, mapping, maybe, member, sequence
 from graph.journal import Event, Json, canonical
 from graph.knowledge import (
@@ -344,7 +344,7 @@ def _evidence_record(value: object, at: str) -> Json:
 def _content_hash(value: object, name: str) -> str:
     text = checked_text(value, name)
     if not _HASH_FORM.fullmatch(text):
-        raise ValidationError(f"{name} is not a content hash", field=name, allowed="algorithm:hex")
+        raise ValidationError(f"{name} is not a content hash: {quoted(text)}", field=name, allowed="algorithm:hex")
     return text
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
-from graph.errors import ValidationError
+from graph.errors import ValidationError, quoted
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
@@ -53,6 +53,6 @@ def member(kind: type[E], value: object, name: str) -> E:
     """The member of an enumeration that the value names."""
     if isinstance(value, str) and value in kind.__members__.values():
         return kind(value)
-    raise ValidationError(
-        f"{name} is not one of the known values", field=name, allowed=", ".join(each.value for each in kind)
-    )
+    said = f": {quoted(value)}" if isinstance(value, str) else ""
+    allowed = ", ".join(each.value for each in kind)
+    raise ValidationError(f"{name} is not one of the known values{said}", field=name, allowed=allowed)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from graph.commands import Command, read_command
 from graph.concept import BODY_CHARS_MAX, Concept, Merge, concept_of
-from graph.errors import MergeOutdatedError, ValidationError
+from graph.errors import MergeOutdatedError, ValidationError, quoted
 from graph.knowledge import Actor, NodeId, Relation, checked_key, same_claim
 from graph.policies import DEFAULT, Policy
 from graph.redaction import redact
@@ -69,7 +69,8 @@ def recording(
     """
     if saying.type not in policy.types:
         field = "payload.concept.type"
-        raise ValidationError(f"{field} is none of the project's types", field=field, allowed=", ".join(policy.types))
+        message = f"{field} is none of the project's types: {quoted(saying.type)}"
+        raise ValidationError(message, field=field, allowed=", ".join(policy.types))
     concept = {name: getattr(saying, name) for name in ("description", "type", "body")}
     line = {
         **(event or {}),
