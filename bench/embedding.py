@@ -63,7 +63,7 @@ async def measure(connection: Connection, nodes: int, rounds: int) -> None:
         await propose(service, "warm", WARM)
         await filler.fill("warm")
         for number in range(rounds):
-            alone = nodes / bare(model, nodes)
+            alone = nodes / bare(model, texts(nodes, "bare"))
             project = f"p{number}"
             await propose(service, project, nodes)
             began, before = time.monotonic(), spent(embedder)
@@ -80,9 +80,9 @@ async def measure(connection: Connection, nodes: int, rounds: int) -> None:
     await embedder.close()
 
 
-def bare(model: Model, nodes: int) -> float:
-    """Seconds of CPU for so many texts, one after the other."""
-    prepared = [E5_SMALL.passage_prefix + text for text in texts(nodes, "bare")]
+def bare(model: Model, given: list[str]) -> float:
+    """Seconds of CPU for some texts, one after the other."""
+    prepared = [E5_SMALL.passage_prefix + text for text in given]
     began = time.process_time()
     for text in prepared:
         model.vectors([text])

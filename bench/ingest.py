@@ -1,0 +1,86 @@
+"""What it costs to learn from the turns of conversations without a model endpoint, against embedding the same turns.
+
+The model is run bare in this process, one turn after the other, as in `embedding.py`. Then the same turns are ingested
+on a server that is started for it, in files of so many turns as `whence ingest` takes them: taken apart, judged,
+compared by meaning with what is known, and written. Costs are seconds of CPU of all processes together: this one, the
+model's and the database's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+
+from connection import database
+from embedding import ACTOR, bare, spent
+from platformdirs import user_data_path
+
+from graph.embedded import Connection
+from graph.embedding.local import LocalEmbedder
+from graph.embedding.model import Model
+from graph.embedding.packaged import packaged_files
+from graph.embedding.profile import E5_SMALL
+from graph.ingestion.choice import chosen
+from graph.ingestion.parts import parts
+from graph.ingestion.pipeline import Given, Ingestion
+from graph.service import Service
+from graph.store import Store
+
+WARM = 400  # turns until the server has planned what it does with them
+THINGS = ("depot", "ferry", "crane", "harbour", "parcel", "island", "driver", "invoice", "carrier", "pier")
+DOING = ("opens at", "waits for", "is kept in", "depends on", "was moved to", "is painted by", "closes before")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--turns", type=int, default=1_000)
+    options.add_argument("--rounds", type=int, default=2)
+    options.add_argument("--together", type=int, default=20, help="turns of one file")
+    given = options.parse_args()
+    with database() as connection:
+        asyncio.run(measure(connection, given.turns, given.rounds, given.together))
+
+
+async def measure(connection: Connection, count: int, rounds: int, together: int) -> None:
+    """Print what the turns cost, and the ratio, each round in a project of its own."""
+    cache = user_data_path("whence", appauthor=False) / "cache"
+    model, embedder = Model(E5_SMALL, packaged_files(cache)), LocalEmbedder(E5_SMALL, None, cache)
+    login = (connection.uri, connection.username, connection.password, connection.database)
+    async with Store.open(*login) as store:
+        service = Service(store)
+        ingestion = Ingestion(service, chosen(service, embedder))
+        for number in range(-1, rounds):
+            said = turns(WARM if number < 0 else count, number)
+            alone, before = bare(model, said), spent(embedder)
+            accepted = 0
+            for at in range(0, len(said), together):
+                for part in parts(f"{text}\n" for text in said[at : at + together]):
+                    done = await ingestion.ingest(Given(f"p{number}", part, f"session:{at}", ACTOR))
+                    accepted += done.accepted
+            after = spent(embedder)
+            own, child, server = after.own - before.own, after.model - before.model, after.server - before.server
+            if number >= 0:
+                each = f"model {child / count * 1e3:.2f}, ingestion {own / count * 1e3:.2f}"
+                print(
+                    f"{count} turns, {accepted} facts: {(own + child + server) / alone:.2f} times what embedding them "
+                    f"costs; ms of CPU a turn: embedding alone {alone / count * 1e3:.2f}; {each}, "
+                    f"database {server / count * 1e3:.2f}",
+                    flush=True,
+                )
+    await embedder.close()
+
+
+def turns(count: int, seed: int) -> list[str]:
+    """Turns of two claims and a question, no two of them alike."""
+    draw = random.Random(seed)
+
+    def claim(at: int) -> str:
+        one, other = draw.sample(THINGS, 2)
+        return f"The {one} number {at} {draw.choice(DOING)} the {other} of street {draw.randrange(10_000)}."
+
+    return [f"{claim(at)} {claim(at + count)} Is that what you wanted to know?" for at in range(count)]
+
+
+if __name__ == "__main__":
+    main()
