@@ -3,8 +3,9 @@
 Nodes are short texts of words as common as those of a language, each resting on an earlier one, with a vector each that
 is the sum of its words' own directions: the model's own time is in neither side. Goals are of three to six words and
 none comes twice. The service runs in a process of its own; the look-ups are asked one after the other by the plain
-driver, for as many as the service asks. Hits are those of every statement of a block, in the small project and in the
-large one.
+driver, for as many as the service asks. On a busy machine whoever takes more turns waits longer, so the CPU of both
+sides is told as well: of the service, or of this process with its driver, and of the database. Hits are those of every
+statement of a block, in the small project and in the large one.
 """
 
 from __future__ import annotations
@@ -16,27 +17,29 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, LiteralString
 
 import graphs
 import httpx
 import numpy as np
+import psutil
 from connection import database
 from hits import Profiled
 
 from api.app import serve
 from api.settings import Settings
-from graph.context import Format, block
+from graph.context import Format, block, items_for
 from graph.embedded import Connection
 from graph.embedding.embedder import Vector
 from graph.embedding.filler import Filler
 from graph.embedding.profile import Profile
 from graph.embedding.representations import Representations
 from graph.embedding.semantic import Semantic
-from graph.retrieval import Asked, Retrieval
+from graph.retrieval import HITS_MIN, Asked, Retrieval
 from graph.service import Service
 from graph.store import Store
 from graph.words import query, words
@@ -44,7 +47,7 @@ from graph.words import query, words
 WORDS, SYLLABLES = 5_000, ("ka", "lo", "mi", "ren", "su", "tav", "or", "ni", "bel", "du", "fa", "gos")
 TEXT_WORDS = 14
 BUDGET = 1_200
-LOOK_UPS = 100  # hits and neighbours that the service asks for at first
+LOOK_UPS = max(HITS_MIN, 2 * items_for(BUDGET))  # hits, and neighbours, that the service asks for at first
 GOALS = 60
 PROFILE = Profile("sums", 384, hashlib.sha256(b"sums").hexdigest(), admission=0.3)
 BY_WORDS: LiteralString = """
@@ -170,16 +173,35 @@ async def answered(client: httpx.AsyncClient, project: str, goal: str) -> float:
     return took
 
 
+@dataclass(slots=True)
+class Spent:
+    """What some answers took: seconds each by the clock, and seconds of CPU of processes in all."""
+
+    processes: Sequence[psutil.Process]
+    seconds: list[float] = field(default_factory=list[float])
+    cpu: float = 0.0
+
+    async def of(self, answering: Awaitable[float]) -> None:
+        """Count one in."""
+        before = self._so_far()
+        self.seconds.append(await answering)
+        self.cpu += self._so_far() - before
+
+    def _so_far(self) -> float:
+        times = [process.cpu_times() for process in self.processes]
+        return sum(each.user + each.system for each in times)
+
+
 @asynccontextmanager
-async def serving(connection: Connection) -> AsyncGenerator[str]:
-    """The address of the service, in a process of its own."""
+async def serving(connection: Connection) -> AsyncGenerator[tuple[str, int]]:
+    """The address of the service and its process, which is one of its own."""
     login = (connection.uri, connection.username, connection.password)
     process = await asyncio.create_subprocess_exec(
         sys.executable, __file__, "serve", *login, stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
     try:
-        yield (await process.stdout.readline()).decode().strip()
+        yield (await process.stdout.readline()).decode().strip(), process.pid
     finally:
         process.terminate()
         await process.wait()
@@ -197,19 +219,23 @@ async def serve_alone(uri: str, username: str, password: str) -> None:
         await serve(Service(store), settings, semantic=semantic, ready=ready)
 
 
-async def compared(connection: Connection, store: Store, project: str) -> tuple[list[float], list[float]]:
-    """Seconds of blocks and of look-ups, by turns; a first part of them warms both and is not counted."""
+async def compared(connection: Connection, store: Store, project: str) -> tuple[Spent, Spent]:
+    """What blocks took and what look-ups did, by turns; a first part of them warms both and is not counted."""
     record = await store.driver.execute_query(
         INDEX, {"project": project, "model": PROFILE.model}, database_=store.database
     )
     index, embedder = record.records[0]["name"], Sums()
-    async with serving(connection) as base, httpx.AsyncClient(base_url=base, timeout=60) as client:
-        blocks: list[float] = []
-        looks: list[float] = []
-        for goal in goals(2 * GOALS, 4):
-            looks.append(await looked_up(store, project, index, goal, embedder))
-            blocks.append(await answered(client, project, goal))
-    return blocks[GOALS:], looks[GOALS:]
+    server = [psutil.Process(connection.pid)] if connection.pid else []
+    async with serving(connection) as (base, served), httpx.AsyncClient(base_url=base, timeout=60) as client:
+        asked = goals(2 * GOALS, 4)
+        for goal in asked[:GOALS]:
+            await looked_up(store, project, index, goal, embedder)
+            await answered(client, project, goal)
+        blocks, looks = Spent([psutil.Process(served), *server]), Spent([psutil.Process(), *server])
+        for goal in asked[GOALS:]:
+            await looks.of(looked_up(store, project, index, goal, embedder))
+            await blocks.of(answered(client, project, goal))
+    return blocks, looks
 
 
 async def main(small: int, large: int) -> None:
@@ -223,11 +249,12 @@ async def main(small: int, large: int) -> None:
                 found[nodes] = await hits(store, f"of-{nodes}")
             blocks, looks = await compared(connection, store, f"of-{large}")
     few, many = (statistics.median(found[nodes]) for nodes in (small, large))
-    ratio = statistics.median(one / other for one, other in zip(blocks, looks, strict=True))
+    ratio = statistics.median(one / other for one, other in zip(blocks.seconds, looks.seconds, strict=True))
     print(f"hits of a block, median of 20: {few:,.0f} at {small:,}, {many:,.0f} at {large:,}: {many / few:.2f}")
     print(
-        f"a block over HTTP {1e3 * statistics.median(blocks):.1f} ms, the look-ups alone "
-        f"{1e3 * statistics.median(looks):.1f} ms: {ratio:.2f} times"
+        f"a block over HTTP {1e3 * statistics.median(blocks.seconds):.1f} ms, the look-ups alone "
+        f"{1e3 * statistics.median(looks.seconds):.1f} ms: {ratio:.2f} times; of CPU "
+        f"{1e3 * blocks.cpu / GOALS:.1f} and {1e3 * looks.cpu / GOALS:.1f} ms: {blocks.cpu / looks.cpu:.2f} times"
     )
 
 

@@ -1,11 +1,12 @@
 // search_around: what nodes are linked to, and what stands on the same evidence.
 //
 // kind:    read
-// params:  project: str, ids: [[key, generation]], seq: int, now: bool, edges_max: int, shared_max: int
-// returns: of: [key, generation], via: str, outgoing: bool, far: [key, generation], among: int
+// params:  project: str, ids: [[key, generation]], seq: int, now: bool, edges_max: int, shared_max: int, nodes_max: int
+// returns: ties: [[of_key, of_generation, via, outgoing, far_key, far_generation, among]], nodes: [map]
 // bounds:  of each node twice $edges_max edges, and $edges_max records of evidence with $shared_max others on each; a
-//          hub's are taken as they come
+//          hub's are taken as they come; $nodes_max maps
 //
+// nodes are all that the ties lead to, as they are now; none where they are more, or where the past is asked for.
 // With $now the edges that live, otherwise those that lived at $seq. Relations that say which of two to believe are
 // counted apart, so that a hub's other edges do not hide them. Evidence on which more than $shared_max others stand
 // leads nowhere; among counts the others on the evidence that the fewest share, and is 1 for an edge.
@@ -38,5 +39,12 @@ CALL (n) {
   UNWIND others AS m
   RETURN m, 'evidence' AS via, false AS outgoing, min(size(others)) AS among
 }
-RETURN DISTINCT id AS of, via, outgoing, [m.key, m.generation] AS far, among
-ORDER BY of[0], of[1], via, outgoing, far[0], far[1]
+WITH DISTINCT id, via, outgoing, m, m.key AS far_key, m.generation AS far_generation, among
+ORDER BY id[0], id[1], via, outgoing, far_key, far_generation
+WITH collect([id[0], id[1], via, outgoing, far_key, far_generation, among]) AS ties, collect(DISTINCT m) AS far
+RETURN ties, CASE WHEN $now AND size(far) <= $nodes_max THEN [n IN far | n {
+  .project, .key, .generation, .proposition, .kind, .state, at_risk: n:AtRisk, .forgotten, retired: n:Retired,
+  valid_from: toString(n.valid_from), valid_to: toString(n.valid_to), created_at: toString(n.created_at),
+  updated_at: toString(n.updated_at), verified_at: toString(n.verified_at), .uses, .lineage, .concept,
+  .created_seq, .updated_seq
+}] ELSE [] END AS nodes

@@ -179,6 +179,7 @@ class _Search:
         used: How the project uses words.
         evidence: Whether items are to come with what they stand on.
         followed: Live matches whose links are known.
+        met: Maps of what links lead to, as far as they came with the links.
     """
 
     asked: Asked
@@ -189,6 +190,12 @@ class _Search:
     used: Usage
     evidence: bool
     followed: frozenset[NodeId] = frozenset()
+    met: dict[NodeId, Row] = field(default_factory=dict[NodeId, Row])
+
+    @property
+    def leads_max(self) -> int:
+        """How many nodes may be offered that only links lead to."""
+        return max(LEADS_MAX, 2 * self.first)
 
 
 class Retrieval:
@@ -350,16 +357,24 @@ class Retrieval:
         return {id_of(node): node for node in await self.service.aged(asked.project, nodes)}
 
     async def _around(self, search: _Search, ids: Sequence[NodeId]) -> list[Tie]:
-        """All that nodes are linked to."""
-        rows = await self._of("search_around", search, ids, shared_max=SHARED_MAX)
-        return [Tie(_pair(row["of"]), row["via"], row["outgoing"], _pair(row["far"]), row["among"]) for row in rows]
+        """All that nodes are linked to; what they lead to is met, where it is not too much."""
+        bounds = {"shared_max": SHARED_MAX, "nodes_max": search.leads_max}
+        rows = await self._of("search_around", search, ids, **bounds)
+        if not rows:
+            return []
+        met = await self.service.aged(search.asked.project, rows[0]["nodes"])
+        search.met = {id_of(node): node for node in met}
+        return [
+            Tie((key, generation), via, outgoing, (far_key, far_generation), among)
+            for key, generation, via, outgoing, far_key, far_generation, among in rows[0]["ties"]
+        ]
 
     async def _beside(self, search: _Search, ids: Sequence[NodeId], evidence_max: int) -> dict[NodeId, _Beside]:
         """What contradicts nodes or superseded them, and the newest that they stand on."""
         rows = await self._of("search_beside", search, ids, evidence_max=evidence_max)
         found: dict[NodeId, _Beside] = {}
         for row in rows:
-            of = _pair(row["of"])
+            of: NodeId = (row["of"][0], row["of"][1])
             ties = [Tie(of, via, outgoing, (key, generation)) for via, outgoing, key, generation in row["ties"]]
             found[of] = _Beside(ties, row["evidence"])
         return found
@@ -420,11 +435,14 @@ class Retrieval:
     async def _offered(self, search: _Search, hits: _Hits, scores: Mapping[NodeId, Score]) -> dict[NodeId, Row]:
         """Live matches, and the best of what is linked to matches and may be shown."""
         leads = sorted(scores.keys() - hits.nodes.keys(), key=lambda i: (-scores[i].value, i))
-        far = await self._nodes(search, leads[: max(LEADS_MAX, 2 * search.first)])
+        far = await self._nodes(search, leads[: search.leads_max])
         return {i: node for i, node in (hits.nodes | far).items() if _refused(search.asked, node) is None}
 
     async def _nodes(self, search: _Search, ids: Sequence[NodeId]) -> dict[NodeId, Row]:
-        return await self.service.nodes(search.asked.project, ids, search.asked.at) if ids else {}
+        """Nodes by id; those that were met are not asked for again."""
+        unmet = [i for i in ids if i not in search.met]
+        found = await self.service.nodes(search.asked.project, unmet, search.asked.at) if unmet else {}
+        return {i: search.met[i] for i in ids if i in search.met} | found
 
     def _kept(self, order: Sequence[Ranked], links: Sequence[Tie], first: int, found: Found) -> list[Ranked]:
         folding, kept, linked = Folding(), list[Ranked](), _by_match(links)
@@ -542,10 +560,3 @@ def _by_match(links: Iterable[Tie]) -> dict[NodeId, list[Tie]]:
 
 def _best(scores: Mapping[NodeId, float], among: Iterable[NodeId]) -> list[NodeId]:
     return sorted(among, key=lambda node_id: (-scores[node_id], node_id))[:LINKED_MAX]
-
-
-def _pair(of: Sequence[object]) -> NodeId:
-    key, generation = of
-    assert isinstance(key, str)
-    assert isinstance(generation, int)
-    return (key, generation)

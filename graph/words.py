@@ -22,9 +22,10 @@ WORD_CHARS_MAX = 64  # longer ones are no words but data
 # Vowels and tones of many scripts are marks on a letter, and joiners stand within words: they take none apart.
 _MARKS = "".join(char for char in map(chr, range(0x300, 0x1F000)) if unicodedata.category(char)[0] == "M")
 _ON = rf"{_MARKS}\u200c\u200d"
-_WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_ON}])*")
+_WORD = re.compile(rf"[^\W_]+(?:[{_ON}]+[^\W_]*)*")  # by runs: a choice at each letter takes ten times as long
 _SIGN = r"\u3041-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_TOKEN = re.compile(rf"[{_SIGN}]|[^\W_{_SIGN}](?:[^\W_{_SIGN}]|[{_ON}])*")
+_TOKEN = re.compile(rf"[{_SIGN}]|[^\W_{_SIGN}]+(?:[{_ON}]+[^\W_{_SIGN}]*)*")
+_PLAIN = re.compile(r"[a-z0-9]+")  # what both come to in a text of ASCII, in a fourth of the time
 _EMPTY_TEXT = """
 a about above after again all also am an and any are as at be because been before being below between both but by
 can could d did do does doing done down during each few for from further had has have having he her here hers him
@@ -40,7 +41,7 @@ _ending_off = cast("Callable[[str], str]", Stemmer("english").stemWord)  # pyrig
 
 def words(text: str) -> list[str]:
     """The words of a text that say something: lower case, each once, in the order of their first place."""
-    found = (word[:WORD_CHARS_MAX] for word in _WORD.findall(_folded(text)))
+    found = (word[:WORD_CHARS_MAX] for word in _split(_WORD, _folded(text)))
     return list(dict.fromkeys(word for word in found if word not in _EMPTY))
 
 
@@ -54,7 +55,7 @@ def tokens(text: str) -> list[str]:
 
     It is what the index takes a text apart into, but for words of English that say nothing.
     """
-    found = (word[:WORD_CHARS_MAX] for word in _TOKEN.findall(_folded(text)))
+    found = (word[:WORD_CHARS_MAX] for word in _split(_TOKEN, _folded(text)))
     return [stem(word) for word in found if word not in _EMPTY]
 
 
@@ -67,7 +68,11 @@ def stem(word: str) -> str:
 def turning(text: str) -> frozenset[str]:
     """What makes two texts of the same words say different things: their numbers and their negations."""
     folded = _folded(text).replace("n\u2019t", " not").replace("n't", " not")
-    return frozenset(word for word in _WORD.findall(folded) if word in _TURNING or any(map(str.isnumeric, word)))
+    return frozenset(word for word in _split(_WORD, folded) if word in _TURNING or any(map(str.isnumeric, word)))
+
+
+def _split(pattern: re.Pattern[str], folded: str) -> list[str]:
+    return (_PLAIN if folded.isascii() else pattern).findall(folded)
 
 
 def _folded(text: str) -> str:

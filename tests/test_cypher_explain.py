@@ -107,6 +107,7 @@ GIVEN: Row = {
     "before": "2026-11-01T00:00:00Z",
     "edges_max": 50,
     "evidence_max": 3,
+    "nodes_max": 100,
     "evidence": True,
     "filters": {
         "states": ["proposed", "confirmed"],

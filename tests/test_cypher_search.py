@@ -116,25 +116,27 @@ CREATE (a:Knowledge {key: 'a'}), (b:Knowledge {key: 'b'}), (c:Knowledge {key: 'c
 
 
 def around(**params: object) -> tuple[str, dict[str, object]]:
-    given = {"ids": [["a", 1]], "seq": ALWAYS, "now": True, "edges_max": 50, "shared_max": 20}
+    given = {"ids": [["a", 1]], "seq": ALWAYS, "now": True, "edges_max": 50, "shared_max": 20, "nodes_max": 9}
     return ("search_around", given | params)
 
 
-def tie(via: str, far: str, *, outgoing: bool, among: int = 1) -> dict[str, object]:
-    return {"of": ["a", 1], "via": via, "outgoing": outgoing, "far": [far, 1], "among": among}
+def ties(*found: list[object], nodes: str = "") -> list[Any]:
+    return [{"ties": list(found), "nodes": [{"key": key} for key in nodes]}]
 
 
-def test_around_a_node_are_its_live_edges_and_what_stands_on_the_same(scenario: Stage) -> None:
-    scenario(
-        given=AROUND,
-        when=around(),
-        rows=[
-            tie("contradicts", "c", outgoing=False),
-            tie("depends_on", "b", outgoing=True),
-            tie("evidence", "d", outgoing=False),
-            tie("related_to", "e", outgoing=True),
-        ],
+def tie(via: str, far: str, *, outgoing: bool, among: int = 1) -> list[object]:
+    return ["a", 1, via, outgoing, far, 1, among]
+
+
+def test_around_a_node_are_its_live_edges_and_what_stands_on_the_same_with_its_nodes(scenario: Stage) -> None:
+    all_of_them = (
+        tie("contradicts", "c", outgoing=False),
+        tie("depends_on", "b", outgoing=True),
+        tie("evidence", "d", outgoing=False),
+        tie("related_to", "e", outgoing=True),
     )
+    scenario(given=AROUND, when=around(nodes_max=4), rows=ties(*all_of_them, nodes="cbde"))
+    scenario(given=AROUND, when=around(nodes_max=3), rows=ties(*all_of_them, nodes=""))
 
 
 def test_around_a_node_at_a_position_is_what_lived_then(scenario: Stage) -> None:
@@ -142,11 +144,11 @@ def test_around_a_node_at_a_position_is_what_lived_then(scenario: Stage) -> None
     scenario(
         given=AROUND,
         when=then,
-        rows=[
+        rows=ties(
             tie("contradicts", "c", outgoing=False),
             tie("depends_on", "b", outgoing=True),
             tie("supports", "d", outgoing=True),
-        ],
+        ),
     )
 
 
@@ -184,8 +186,8 @@ def test_a_hub_gives_so_many_edges_and_all_that_contradicts_it(scenario: Stage, 
         """
     )
     rows = database.statement(queries.load("search_around"), {"project": "p"} | around(edges_max=10)[1])
-    assert len(rows) == 11
-    assert [row["far"] for row in rows if row["via"] == "contradicts"] == [["rival", 1]]
+    assert len(rows[0]["ties"]) == 11
+    assert [far for _, _, via, _, far, *_ in rows[0]["ties"] if via == "contradicts"] == ["rival"]
 
 
 def test_evidence_says_how_many_share_it_and_leads_nowhere_where_too_many_do(scenario: Stage) -> None:
@@ -198,14 +200,17 @@ def test_evidence_says_how_many_share_it_and_leads_nowhere_where_too_many_do(sce
           (a)-[:EVIDENCED_BY]->(z), (b)-[:EVIDENCED_BY]->(z), (c)-[:EVIDENCED_BY]->(z), (d)-[:EVIDENCED_BY]->(z)
         """,
         when=around(shared_max=2),
-        rows=[tie("evidence", "b", outgoing=False, among=1), tie("evidence", "c", outgoing=False, among=2)],
+        rows=ties(
+            tie("evidence", "b", outgoing=False, among=1), tie("evidence", "c", outgoing=False, among=2), nodes="bc"
+        ),
     ).then(
         around(shared_max=3),
-        rows=[
+        rows=ties(
             tie("evidence", "b", outgoing=False, among=1),
             tie("evidence", "c", outgoing=False, among=2),
             tie("evidence", "d", outgoing=False, among=3),
-        ],
+            nodes="bcd",
+        ),
     )
 
 
