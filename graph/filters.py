@@ -45,6 +45,20 @@ class Filter:
             "filters": self._filters(limit),
         }
 
+    def lets_through(self, node: Row) -> bool:
+        """Whether a node's map is of one that the filter lets through."""
+        return all(
+            (
+                self.states is None or node["state"] in self.states,
+                self.kinds is None or node["kind"] in self.kinds,
+                self.at_risk is None or node["at_risk"] == self.at_risk,
+                self.stale is None or node["stale"] == self.stale,
+                self.updated_after is None or datetime.fromisoformat(node["updated_at"]) > self.updated_after,
+                self.valid_at is None or _valid(node, self.valid_at),
+                self.key_prefix is None or node["key"].startswith(self.key_prefix),
+            )
+        )
+
     def _filters(self, limit: datetime) -> Row:
         return {
             "states": _values(self.states),
@@ -55,6 +69,12 @@ class Filter:
             "updated_after": None if self.updated_after is None else instant_text(self.updated_after),
             "valid_at": None if self.valid_at is None else instant_text(self.valid_at),
         }
+
+
+def _valid(node: Row, at: datetime) -> bool:
+    """Whether a claim was true of the world at an instant; intervals are half open (rules.md section 3)."""
+    ends = node["valid_to"]
+    return datetime.fromisoformat(node["valid_from"]) <= at and (ends is None or at < datetime.fromisoformat(ends))
 
 
 def _values(wanted: Sequence[State] | Sequence[Kind] | None) -> list[str] | None:

@@ -512,27 +512,7 @@ def _refused(asked: Asked, node: Row) -> str | None:
         return "forgotten"
     if node["retired"] and not asked.include_retired and node["state"] not in (wanted.states or ()):
         return "retired"
-    return None if _lets_through(wanted, node) else "filtered"
-
-
-def _lets_through(wanted: Filter, node: Row) -> bool:
-    return all(
-        (
-            wanted.states is None or node["state"] in wanted.states,
-            wanted.kinds is None or node["kind"] in wanted.kinds,
-            wanted.at_risk is None or node["at_risk"] == wanted.at_risk,
-            wanted.stale is None or node["stale"] == wanted.stale,
-            wanted.updated_after is None or datetime.fromisoformat(node["updated_at"]) > wanted.updated_after,
-            wanted.valid_at is None or _valid(node, wanted.valid_at),
-            wanted.key_prefix is None or node["key"].startswith(wanted.key_prefix),
-        )
-    )
-
-
-def _valid(node: Row, at: datetime) -> bool:
-    """Whether a claim was true of the world at an instant; intervals are half open (rules.md section 3)."""
-    ends = node["valid_to"]
-    return datetime.fromisoformat(node["valid_from"]) <= at and (ends is None or at < datetime.fromisoformat(ends))
+    return None if wanted.lets_through(node) else "filtered"
 
 
 def _text(key: str, proposition: str, description: str | None) -> str:
