@@ -151,7 +151,7 @@ def test_the_same_meaning_in_other_words_is_a_sighting_where_a_model_says_so(
     embedder = HashEmbedder()
     world = World(store, loop, embedder)
     first = world.learn("the depot closes daily at six")
-    again = world.learn("daily the depot closes at six o", source="file:other.txt")
+    again = world.learn("daily the depot closes at six then", source="file:other.txt")
     assert (again.merged, again.nodes) == (1, first.nodes)
     assert embedder.embedded == 2
     embedder.away = True

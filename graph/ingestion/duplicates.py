@@ -12,6 +12,7 @@ from graph.embedding.embedder import Embedder, Vector
 from graph.embedding.representations import Representations, Wanted
 from graph.errors import KnowledgeError
 from graph.fold import ALWAYS
+from graph.ingestion.alignment import says_otherwise, tokens
 from graph.ingestion.frames import Frame
 from graph.ingestion.stages import Known
 from graph.knowledge import NodeId
@@ -31,8 +32,9 @@ _LOG = logging.getLogger("whence.ingestion")
 class KnownNodes:
     """Finds live nodes that say what a proposition says; ``Duplicates`` by its form.
 
-    Texts that differ in a number, a negation or a name never say the same, however near a model puts them. Where the
-    model cannot be had, the same words in another order or form are all that is known again.
+    Texts that differ in a number, a negation, a name, or but for little in any word that carries meaning never say the
+    same, however near a model puts them. Where the model cannot be had, the same words in another form are all that is
+    known again.
 
     Args:
         service: Whose nodes.
@@ -134,14 +136,18 @@ class _Said:
     turning: frozenset[str]
     names: frozenset[str]
     frame: Frame
+    tokens: tuple[str, ...]
 
     @classmethod
     def of(cls, text: str) -> _Said:
-        names = (word for word in _NAME.findall(text) if word[0].isupper())
-        return cls(stems(text), turning(text), frozenset(s for name in names for s in stems(name)), Frame.of(text))
+        capitals = (word for word in _NAME.findall(text) if word[0].isupper())
+        names = frozenset(s for name in capitals for s in stems(name))
+        return cls(stems(text), turning(text), names, Frame.of(text), tokens(text))
 
     def differs(self, other: _Said) -> bool:
-        """Whether they differ in a number, a negation or a name."""
+        """Whether they differ in a number, a negation, a name, or but for little in a word that carries meaning."""
+        if says_otherwise(self.tokens, other.tokens):
+            return True
         if self.turning != other.turning or self.frame.differs(other.frame):
             return True
         return not (self.names <= other.stems and other.names <= self.stems)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from graph.ingestion.stages import Mention
 from graph.knowledge import KEY_CHARS_MAX, Relation
 from graph.service import Service
 
 MENTIONS_MAX = 20  # of one claim
+_CLAUSE_CHARS_MAX = 1_000  # looked at behind a verb; a key has 200 at most
 _VERBS: Mapping[Relation, tuple[str, ...]] = {
     Relation.DEPENDS_ON: (r"\b(?:depends?|depending|relies|rely|relying)\s+on\s+", r"\brequires?\s+", "依赖于?"),
     Relation.DERIVED_FROM: (
@@ -50,9 +52,10 @@ class Rules:
             )
         plain = _LINK.sub(lambda link: link[1].strip(), claim)
         for relation, form in _RULES:
-            for verb in form.finditer(plain):
-                end = _END.search(plain, verb.end())
-                tail = plain[verb.end() : end.start() if end else len(plain)]
+            for verb in islice(form.finditer(plain), MENTIONS_MAX):
+                most = verb.end() + _CLAUSE_CHARS_MAX
+                end = _END.search(plain, verb.end(), most)
+                tail = plain[verb.end() : end.start() if end else most]
                 for name in _names(tail):
                     found.setdefault((relation, name), Mention(relation, name, plain[verb.start() : verb.end()] + tail))
         return list(found.values())[:MENTIONS_MAX]

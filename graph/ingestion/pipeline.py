@@ -6,6 +6,7 @@ and the same fact from another source becomes another sighting of the same node.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from graph.commands import Command, checked_event_id, lineage_of_resource, linea
 from graph.errors import EventConflictError, KnowledgeError, ValidationError
 from graph.ingestion.recalled import without_blocks
 from graph.ingestion.stages import Fact, Known, Passage, Quality, Stages
+from graph.ingestion.wording import CLAIM_CHARS_MAX
 from graph.knowledge import (
     KEY_CHARS_MAX,
     Actor,
@@ -151,12 +153,17 @@ class Ingestion:
 
     async def _facts(self, project: str, passages: Sequence[Passage]) -> list[Fact]:
         """What passages say, each claim once."""
+        # Reading takes milliseconds a claim, in which others are to have their turn.
+        read = await asyncio.to_thread(self._read, passages)
+        names = sorted({mention.name for fact in read for mention in fact.mentions})
+        keys = await self._stages.matcher.match(project, names)
+        return [replace(fact, targets={m.name: keys[m.name] for m in fact.mentions if m.name in keys}) for fact in read]
+
+    def _read(self, passages: Sequence[Passage]) -> list[Fact]:
         stages, seen, facts = self._stages, set[str](), list[Fact]()
-        mentions = {passage: tuple(stages.relation_extractor.relations(passage.claim)) for passage in passages}
-        names = sorted({mention.name for found in mentions.values() for mention in found})
-        keys = await stages.matcher.match(project, names)
         for passage in passages:
-            proposition = stages.normalizer.normalize(passage.claim)
+            claim = passage.claim[: CLAIM_CHARS_MAX + 1]  # of what is too long to be one, so much as shows that
+            proposition = stages.normalizer.normalize(claim)
             if not proposition or claim_form(proposition) in seen:
                 continue
             seen.add(claim_form(proposition))
@@ -166,8 +173,8 @@ class Ingestion:
                     proposition=proposition,
                     summary=passage.summary or stages.summarizer.summarize(proposition),
                     validity=stages.validator.validate(proposition),
-                    mentions=mentions[passage],
-                    targets={name: keys[name] for name in (m.name for m in mentions[passage]) if name in keys},
+                    mentions=tuple(stages.relation_extractor.relations(claim)),
+                    targets={},
                 )
             )
         return facts

@@ -6,6 +6,7 @@ conversation who speaks is kept where a sentence says I or you, since nobody els
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ import sentencex  # pyright: ignore[reportMissingTypeStubs]
 from graph.ingestion.stages import Passage
 
 _LANGUAGE = "en"  # of the abbreviations that end no sentence; the ends of sentences are known in all scripts
+_PIECE_CHARS_MAX = 4_000
+_ENDING = re.compile(r"[.!?]+\s+|[\u3002\uff01\uff1f]")
 FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"\s*#{1,6}\s+(?=\S)")
 _UNDERLINE = re.compile(r"\s*={3,}\s*$")
@@ -38,7 +41,11 @@ class Sentences:
 
     async def distil(self, text: str) -> Sequence[Passage]:
         """The sentences, in the order of the text."""
-        return [passage for block in _blocks(text) for passage in _passages(block)]
+        return await asyncio.to_thread(_sentences, text)
+
+
+def _sentences(text: str) -> list[Passage]:
+    return [passage for block in _blocks(text) for passage in _passages(block)]
 
 
 @dataclass(slots=True)
@@ -99,6 +106,20 @@ def _said(line: str) -> tuple[str, str | None]:
     return rest[found.end() :].strip(), found[1].strip()
 
 
+def _pieces(block: str) -> Iterator[str]:
+    """A block in parts of at most 4,000 characters, cut behind a sentence where there is an end of one.
+
+    Of some texts that are no prose the ends of sentences take the square of their length to find.
+    """
+    at = 0
+    while len(block) - at > _PIECE_CHARS_MAX:
+        ends = [found.end() for found in _ENDING.finditer(block, at, at + _PIECE_CHARS_MAX)]
+        cut = ends[-1] if ends else at + _PIECE_CHARS_MAX
+        yield block[at:cut]
+        at = cut
+    yield block[at:]
+
+
 def _passages(block: _Block) -> Iterator[Passage]:
     whole = " ".join(block.lines)
     if block.form:
@@ -106,7 +127,7 @@ def _passages(block: _Block) -> Iterator[Passage]:
             yield Passage(whole, whole, form=block.form)
         return
     split = cast("Callable[[str, str], list[str]]", sentencex.segment)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-    for raw in split(_LANGUAGE, whole):
+    for raw in (sentence for piece in _pieces(whole) for sentence in split(_LANGUAGE, piece)):
         said = raw.strip()
         if said:
             yield Passage(said, f"{block.speaker}: {said}" if block.speaker and _SOMEBODY.search(said) else said)

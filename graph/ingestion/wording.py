@@ -10,7 +10,7 @@ from graph.ingestion.talk import is_talk
 from graph.words import words
 
 SUMMARY_CHARS_MAX = 200
-_CLAIM_CHARS_MAX = 2_000  # what is longer says many things, which a distiller should have told apart
+CLAIM_CHARS_MAX = 2_000  # what is longer says many things, which a distiller should have told apart
 _WORDS_MIN = 2  # that say something
 _LETTERS_MIN = 4  # of scripts that put no blanks between words
 _MARKS = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1")
@@ -68,8 +68,8 @@ class Statements:
 
 
 def _states_nothing(proposition: str) -> str | None:
-    if len(proposition) > _CLAIM_CHARS_MAX:
-        return f"longer than {_CLAIM_CHARS_MAX} characters"
+    if len(proposition) > CLAIM_CHARS_MAX:
+        return f"longer than {CLAIM_CHARS_MAX} characters"
     if proposition.rstrip(_CLOSING).endswith(_ASKING):
         return "a question"
     said = words(proposition)
