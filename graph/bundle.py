@@ -17,15 +17,17 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterat
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import islice
 from typing import Any, BinaryIO, cast
 
-from graph.aging_times import Change
+from graph.aging_times import AGING_MAX, AGING_MIN, Change
 from graph.concept_folder import concept_files
 from graph.errors import KnowledgeError, NotFoundError, ValidationError
 from graph.exchange import Report, Terms, import_journal, lines_of
+from graph.fold import ALWAYS
 from graph.journal import Head
 from graph.knowledge import Actor, checked_instant, checked_key, instant_text
-from graph.policies import DEFAULT, Policy
+from graph.policies import DEFAULT, Policy, checked_types
 from graph.redaction import personal_kinds
 from graph.service import Moment, Service
 
@@ -200,8 +202,16 @@ class Bundle:
             manifest = _manifest(archive)
             with _refused_as(MANIFEST):
                 projects = [_project(record) for record in manifest["projects"]]
+            if len({project.name for project in projects}) < len(projects):
+                raise _damaged("a project stands in the backup twice")
             _compare(archive, manifest["files"], [f"{project.folder}/journal.jsonl" for project in projects])
             yield cls(archive, projects)
+
+    def hash_at(self, project: BackedUp, seq: int) -> object:
+        """The hash that the event at a position has in the bundle; None where there is none."""
+        with _refused_as(f"{project.folder}/journal.jsonl"):
+            line = next(islice(self.journal(project), seq - 1, None), b"{}")
+            return json.loads(line).get("hash")
 
     def journal(self, project: BackedUp) -> Iterator[bytes]:
         """The lines of a project's journal."""
@@ -216,7 +226,7 @@ def _refused_as(name: str | None) -> Generator[None]:
         yield
     except KnowledgeError:
         raise
-    except (*_UNREADABLE, KeyError, TypeError) as error:
+    except (*_UNREADABLE, AttributeError, LookupError, TypeError) as error:
         what = "the file is no backup, or not a whole one" if name is None else f"{name} of the backup is damaged"
         raise _damaged(f"{what}: {error}") from error
 
@@ -240,15 +250,19 @@ def _manifest(archive: zipfile.ZipFile) -> dict[str, Any]:
 
 def _project(record: dict[str, Any]) -> BackedUp:
     name, folder, seq, digest = (record[part] for part in ("name", "folder", "seq", "hash"))
-    aging = [
-        Change(checked_instant(change["since"], "since"), timedelta(seconds=change["seconds"]))
-        for change in record["aging"]
-    ]
-    sound = isinstance(seq, int) and seq > 0 and re.fullmatch("[0-9a-f]{64}", digest) and isinstance(folder, str)
-    if not sound:
+    placed = isinstance(seq, int) and 0 < seq < ALWAYS and isinstance(folder, str)
+    if not placed or not re.fullmatch("[0-9a-f]{64}", digest):
         raise _damaged(f"{MANIFEST} of the backup does not say how far project {name!r} goes")
-    policy = Policy(personal_kinds(record["kept"], "kept"), tuple(record["types"]))
-    return BackedUp(checked_key(name, "project"), folder, seq, digest, tuple(aging), policy)
+    aging = tuple(_change(change) for change in record["aging"])
+    policy = Policy(personal_kinds(record["kept"], "kept"), checked_types(record["types"]))
+    return BackedUp(checked_key(name, "project"), folder, seq, digest, aging, policy)
+
+
+def _change(record: dict[str, Any]) -> Change:
+    seconds = record["seconds"]
+    if not isinstance(seconds, int) or not AGING_MIN.total_seconds() <= seconds <= AGING_MAX.total_seconds():
+        raise _damaged(f"{MANIFEST} of the backup has an aging time of {seconds!r} seconds")
+    return Change(checked_instant(record["since"], "since"), timedelta(seconds=seconds))
 
 
 def _compare(archive: zipfile.ZipFile, files: dict[str, Any], journals: Iterable[str]) -> None:
@@ -297,7 +311,7 @@ async def restore(service: Service, bundle: Bundle, actor: Actor, progress: Prog
             is not what the bundle says.
     """
     for project in bundle.projects:
-        _refuse_another(project, await service.head(project.name))
+        _refuse_another(bundle, project, await service.head(project.name))
     restored: list[Restored] = []
     for project in bundle.projects:
         report = await _taken(service, bundle, project, actor, progress)
@@ -312,8 +326,8 @@ async def restore(service: Service, bundle: Bundle, actor: Actor, progress: Prog
     return restored
 
 
-def _refuse_another(project: BackedUp, head: Head | None) -> None:
-    if head is None or head.seq < project.seq or head.hash == project.hash:
+def _refuse_another(bundle: Bundle, project: BackedUp, head: Head | None) -> None:
+    if head is None or (head.seq <= project.seq and head.hash == bundle.hash_at(project, head.seq)):
         return
     raise ValidationError(
         f"project {project.name!r} is there with other events: {head.seq} of them, and {project.seq} in the backup",

@@ -88,17 +88,7 @@ class Policies:
             ValidationError: more than 100 of them, or one is no text of 1 to 80 characters without control characters.
             UnavailableError: the database cannot be had.
         """
-        if len(types) > TYPES_MAX:
-            raise ValidationError(f"{len(types)} types", field="types", allowed=f"at most {TYPES_MAX}")
-        for at, name in enumerate(types):
-            if len(checked_key(name, f"types[{at}]").strip()) != len(name) or len(name) > TYPE_CHARS_MAX:
-                raise ValidationError(
-                    "no type of concepts",
-                    field=f"types[{at}]",
-                    position=at,
-                    allowed=f"1 to {TYPE_CHARS_MAX} characters, no blanks at its ends",
-                )
-        await self._put(project, types=list(dict.fromkeys(types)))
+        await self._put(project, types=list(checked_types(types)))
 
     async def read(self, line: Mapping[str, Any], *, actor: Actor, project: str | None = None) -> Command:
         """A journal line as ``commands.read_command`` reads it, by the policy of the project that it names.
@@ -113,6 +103,25 @@ class Policies:
     async def _put(self, project: str, kept: list[str] | None = None, types: list[str] | None = None) -> None:
         await self._store.project_write("policy_put", project=_checked(project), kept=kept, types=types)
         self._known.pop(project, None)
+
+
+def checked_types(types: Sequence[str]) -> tuple[str, ...]:
+    """Types that concepts may have, each once.
+
+    Raises:
+        ValidationError: more than 100 of them, or one is no text of 1 to 80 characters without control characters.
+    """
+    if len(types) > TYPES_MAX:
+        raise ValidationError(f"{len(types)} types", field="types", allowed=f"at most {TYPES_MAX}")
+    for at, name in enumerate(types):
+        if len(checked_key(name, f"types[{at}]").strip()) != len(name) or len(name) > TYPE_CHARS_MAX:
+            raise ValidationError(
+                "no type of concepts",
+                field=f"types[{at}]",
+                position=at,
+                allowed=f"1 to {TYPE_CHARS_MAX} characters, no blanks at its ends",
+            )
+    return tuple(dict.fromkeys(types))
 
 
 def _checked(project: object) -> str:

@@ -127,6 +127,18 @@ def test_a_project_that_has_gone_another_way_is_left_as_it_is(place: Place, loop
     assert (place.projects(), place.all("Q / ü")) == (["Q / ü"], before)
 
 
+def test_nothing_is_taken_where_one_of_several_projects_began_in_another_way(
+    place: Place, loop: asyncio.Runner
+) -> None:
+    place.filled()
+    data = place.backup()
+    place.emptied()
+    taken(loop, place.service, [claimed("own")], project="Q / ü")
+    with pytest.raises(ValidationError, match="other events: 1 of them, and 2 in the backup"):
+        place.restored(data)
+    assert place.projects() == ["Q / ü"]
+
+
 def test_one_project_can_be_backed_up_alone_and_an_unknown_one_is_refused(place: Place) -> None:
     place.filled()
     with Bundle.checked(io.BytesIO(place.backup("P"))) as bundle:
@@ -235,7 +247,14 @@ def test_what_is_no_whole_backup_is_refused(place: Place) -> None:
         *(saying(form="other"), saying(version=2), saying(files=[]), saying(projects={}), saying(projects=[{}])),
         *(saying(projects=[project | {"seq": "1"}]), saying(projects=[project | {"hash": "0"}])),
         *(saying(projects=[project | {"folder": "elsewhere"}]), saying(projects=[project | {"name": ""}])),
-        saying(projects=[project | {"aging": [{"since": "yesterday", "seconds": 1}]}]),
+        *(saying(projects=[project | {"aging": [{"since": s, "seconds": 1}]}]) for s in ("yesterday", 1)),
+        *(
+            saying(projects=[project | {"aging": [{"since": "2026-01-01T00:00:00Z", "seconds": seconds}]}])
+            for seconds in (1e300, 10**13, -5, 0, "1")
+        ),
+        *(saying(projects=[project | {"seq": 10**30}]), saying(projects=[project, project])),
+        *(saying(projects=[project | {"types": types}]) for types in (["x" * 5_000], [1], ["ok", ""], 7)),
+        *(saying(projects=[project | {"kept": kept}]) for kept in (["password"], [[]], 7)),
         edited(whole, MANIFEST, lambda _data: b"{"),
         edited(whole, MANIFEST, lambda _data: b"\xff"),
         packed(parts(whole) | {"more": b""}),
