@@ -68,6 +68,7 @@ async def observe(
         observation is retired.
 
     Raises:
+        PropositionConflictError: under the observation's key another claim is alive.
         KnowledgeError: a field is not of its form, or the event was taken with other content.
     """
     ran = _checked(execution)

@@ -81,13 +81,18 @@ def decide(slices: Mapping[str, Slice], command: Command, now: datetime, *, rule
 
 
 def _as_it_stands(here: Slice, command: Command) -> Command:
-    """The command that the state of its node asks for; of one that was taken before, the one that it was then."""
+    """The command that the state of its node asks for; of one that was taken before, the one that it was then.
+
+    What says nothing of the claim that is alive under its key stays the proposal, which is refused there.
+    """
     if command.in_state is None:
         return command
     if known := here.events.get(command.event_id):
         return next((c for c in command.in_state.values() if c.transition is known.transition), command)
     node = here.node(command.keyed)
-    return command if node is None else command.in_state[node.state]
+    if node is None or not (node.retired or same_claim(node.proposition, command.payload["proposition"])):
+        return command
+    return command.in_state[node.state]
 
 
 def _known_node(here: Slice, command: Command) -> Node:

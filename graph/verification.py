@@ -11,242 +11,243 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from graph.command_options import (
+    VALUES,
+    asks_by_word,
+    behind_known_options,
+    behind_options,
+    disarms,
+    hides,
+    plain_words,
+    word_set,
+)
 from graph.shell import Words, proves
 
 _STEPS_MAX = 20  # wrappers around a command, one in the other
-
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_VERBS = _set("test tests vet lint check checks build tsc typecheck compile verify")
-_ONLY_ASKS = _set("--help -h --version --dry-run --just-print --collect-only --co")
-_ONLY_ASKS_OF: Mapping[str, frozenset[str]] = {
-    "make": _set("-n"),
-    "gmake": _set("-n"),
-    "ninja": _set("-n"),
-    "just": _set("-n"),
-    "task": _set("-n"),
-    "rake": _set("-n -P -T"),
-    "gradle": _set("-m"),
-    "tsc": _set("-v --init --showConfig"),
-    "eslint": _set("-v --init --print-config"),
-    "pytest": _set("-V --fixtures --markers"),
-}
-
+_VERBS = word_set("test tests vet lint check checks build tsc typecheck compile verify")
 # Tools that do nothing else, however they are called.
-_ALONE = _set(
+_ALONE = word_set(
     "tsc vue-tsc svelte-check eslint oxlint jshint stylelint markdownlint markdownlint-cli2 jest vitest mocha ava "
     "karma webpack rollup esbuild pytest py.test nosetests nose2 unittest tox nox mypy pyright basedpyright flake8 "
-    "pylint pycodestyle pydocstyle bandit py_compile compileall golint staticcheck gotestsum govulncheck errcheck "
-    "revive shellcheck hadolint yamllint actionlint ansible-lint tflint cppcheck clang-tidy ctest ninja rspec rubocop "
-    "phpunit phpstan psalm phpcs pest ktlint detekt checkstyle hlint credo buf-lint import-linter javac rustc "
+    "pylint pycodestyle pydocstyle bandit py_compile compileall staticcheck gotestsum govulncheck errcheck "
+    "shellcheck hadolint yamllint actionlint ansible-lint tflint clang-tidy ctest ninja rspec rubocop "
+    "phpunit psalm phpcs pest ktlint detekt checkstyle hlint credo buf-lint import-linter javac rustc "
     "lint-imports kotlinc scalac ghc msbuild gcc g++ cc c++ clang clang++ vet lint check build"
 )
 # Tools whose first word after their own options says what they do.
 _SUBCOMMANDS: Mapping[str, frozenset[str]] = {
-    "go": _set("test vet build"),
-    "cargo": _set("test check clippy build nextest t c b"),
-    "cross": _set("test check clippy build"),
-    "wasm-pack": _set("test build"),
-    "rustup": _set("check"),
-    "golangci-lint": _set("run"),
-    "buf": _set("lint build"),
-    "ruff": _set("check"),
-    "ty": _set("check"),
-    "uv": _set("build"),
-    "poetry": _set("build check"),
-    "hatch": _set("test build check"),
-    "pdm": _set("build test"),
-    "flit": _set("build"),
-    "maturin": _set("build develop"),
-    "pip": _set("check"),
-    "pre-commit": _set("run"),
-    "setup.py": _set("build test check sdist bdist_wheel build_ext"),
-    "manage.py": _set("test check"),
-    "npm": _set("test t tst"),
-    "deno": _set("test lint check compile"),
-    "bun": _set("test build"),
-    "biome": _set("check lint ci"),
-    "vite": _set("build"),
-    "next": _set("build lint"),
-    "nuxt": _set("build typecheck"),
-    "astro": _set("build check"),
-    "ng": _set("build test lint e2e"),
-    "react-scripts": _set("test build"),
-    "vue-cli-service": _set("build lint"),
-    "playwright": _set("test"),
-    "cypress": _set("run"),
-    "mvn": _set("test verify compile package test-compile integration-test install"),
-    "sbt": _set("test compile"),
-    "lein": _set("test check compile uberjar"),
-    "dotnet": _set("test build"),
-    "swift": _set("test build"),
-    "xcodebuild": _set("test build build-for-testing analyze"),
-    "flutter": _set("test build analyze"),
-    "dart": _set("test analyze compile"),
-    "mix": _set("test compile credo dialyzer"),
-    "rebar3": _set("eunit ct compile dialyzer"),
-    "stack": _set("test build"),
-    "cabal": _set("test build check"),
-    "zig": _set("test build"),
-    "nim": _set("check compile c"),
-    "gleam": _set("test check build"),
-    "crystal": _set("spec build"),
-    "elm": _set("make"),
-    "dune": _set("test build runtest"),
-    "meson": _set("test compile"),
-    "bazel": _set("test build"),
-    "bazelisk": _set("test build"),
-    "buck2": _set("test build"),
-    "pants": _set("test lint check package"),
-    "rails": _set("test spec"),
-    "artisan": _set("test"),
-    "composer": _set("test validate"),
-    "docker": _set("build"),
-    "podman": _set("build"),
-    "terraform": _set("validate"),
-    "tofu": _set("validate"),
-    "helm": _set("lint"),
-    "forge": _set("test build"),
-    "hardhat": _set("test compile"),
-    "nix": _set("build"),
+    "go": word_set("test vet build"),
+    "cargo": word_set("test check clippy build nextest t c b"),
+    "cross": word_set("test check clippy build"),
+    "wasm-pack": word_set("test build"),
+    "golangci-lint": word_set("run"),
+    "buf": word_set("lint build"),
+    "ruff": word_set("check"),
+    "ty": word_set("check"),
+    "uv": word_set("build"),
+    "poetry": word_set("build check"),
+    "hatch": word_set("test build check"),
+    "pdm": word_set("build test"),
+    "flit": word_set("build"),
+    "maturin": word_set("build develop"),
+    "pip": word_set("check"),
+    "pre-commit": word_set("run"),
+    "setup.py": word_set("build test check sdist bdist_wheel build_ext"),
+    "manage.py": word_set("test check"),
+    "npm": word_set("test t tst"),
+    "deno": word_set("test lint check compile"),
+    "bun": word_set("test build"),
+    "biome": word_set("check lint ci"),
+    "vite": word_set("build"),
+    "next": word_set("build lint"),
+    "nuxt": word_set("build typecheck"),
+    "astro": word_set("build check"),
+    "ng": word_set("build test lint e2e"),
+    "react-scripts": word_set("test build"),
+    "vue-cli-service": word_set("build lint"),
+    "playwright": word_set("test"),
+    "cypress": word_set("run"),
+    "mvn": word_set("test verify compile package test-compile integration-test install"),
+    "sbt": word_set("test compile"),
+    "lein": word_set("test check compile uberjar"),
+    "dotnet": word_set("test build"),
+    "swift": word_set("test build"),
+    "xcodebuild": word_set("test build build-for-testing analyze"),
+    "flutter": word_set("test build analyze"),
+    "dart": word_set("test analyze compile"),
+    "mix": word_set("test compile credo dialyzer"),
+    "rebar3": word_set("eunit ct compile dialyzer"),
+    "stack": word_set("test build"),
+    "cabal": word_set("test build check"),
+    "zig": word_set("test build"),
+    "nim": word_set("check compile c"),
+    "gleam": word_set("test check build"),
+    "crystal": word_set("spec build"),
+    "elm": word_set("make"),
+    "dune": word_set("test build runtest"),
+    "meson": word_set("test compile"),
+    "bazel": word_set("test build"),
+    "bazelisk": word_set("test build"),
+    "buck2": word_set("test build"),
+    "pants": word_set("test lint check package"),
+    "rails": word_set("test spec"),
+    "artisan": word_set("test"),
+    "phpstan": word_set("analyse analyze"),
+    "composer": word_set("test validate"),
+    "docker": word_set("build"),
+    "podman": word_set("build"),
+    "terraform": word_set("validate"),
+    "tofu": word_set("validate"),
+    "helm": word_set("lint"),
+    "forge": word_set("test build"),
+    "hardhat": word_set("test compile"),
+    "nix": word_set("build"),
 }
-# Tools that change what they are given, unless an option has them check it.
+# Tools that change what they are given, or exit 0 whatever they find, unless an option has them check it.
 _WITH_OPTION: Mapping[str, frozenset[str]] = {
-    "black": _set("--check"),
-    "isort": _set("--check --check-only -c"),
-    "prettier": _set("--check -c --list-different -l"),
-    "rustfmt": _set("--check"),
-    "ruff": _set("--check"),
-    "cargo": _set("--check"),
-    "terraform": _set("-check"),
-    "dart": _set("--set-exit-if-changed"),
-    "cmake": _set("--build"),
-    "node": _set("--test"),
-    "clang-format": _set("--Werror -Werror"),
+    "black": word_set("--check"),
+    "isort": word_set("--check --check-only -c"),
+    "prettier": word_set("--check -c --list-different -l"),
+    "rustfmt": word_set("--check"),
+    "ruff": word_set("--check"),
+    "cargo": word_set("--check"),
+    "terraform": word_set("-check"),
+    "dart": word_set("--set-exit-if-changed"),
+    "cmake": word_set("--build"),
+    "node": word_set("--test"),
+    "clang-format": word_set("--Werror -Werror"),
+    "golint": word_set("-set_exit_status"),
+    "revive": word_set("-set_exit_status"),
+    "cppcheck": word_set("--error-exitcode=1 --error-exitcode=2"),
 }
-_FORMATS = _set("ruff cargo terraform dart")  # which have their option for this subcommand alone
+_FORMATS = word_set("ruff cargo terraform dart")  # which have their option for this subcommand alone
 # Runners of what a project names itself, with the names that mean a build or a verification to the tool.
 _TASKS: Mapping[str, frozenset[str]] = {
-    "make": _set("all"),
-    "gmake": _set("all"),
-    "just": _set(""),
-    "task": _set(""),
-    "mage": _set(""),
-    "rake": _set("spec"),
-    "invoke": _set(""),
-    "inv": _set(""),
-    "poe": _set(""),
-    "gradle": _set("assemble"),
-    "ant": _set("jar"),
-    "nx": _set(""),
-    "turbo": _set(""),
-    "lerna": _set(""),
-    "moon": _set(""),
-    "wireit": _set(""),
+    "make": word_set("all"),
+    "gmake": word_set("all"),
+    "just": word_set(""),
+    "task": word_set(""),
+    "mage": word_set(""),
+    "rake": word_set("spec"),
+    "invoke": word_set(""),
+    "inv": word_set(""),
+    "poe": word_set(""),
+    "gradle": word_set("assemble"),
+    "ant": word_set("jar"),
+    "nx": word_set(""),
+    "turbo": word_set(""),
+    "lerna": word_set(""),
+    "moon": word_set(""),
+    "wireit": word_set(""),
 }
-_BUILDS_BY_DEFAULT = _set("make gmake")
+_BUILDS_BY_DEFAULT = word_set("make gmake")
 _SCRIPT_RUNNERS: Mapping[str, frozenset[str]] = {
-    "npm": _set("run run-script"),
-    "pnpm": _set("run run-script"),
-    "yarn": _set("run"),
-    "bun": _set("run"),
-    "deno": _set("task"),
-    "composer": _set("run run-script"),
-    "pdm": _set("run"),
-    "hatch": _set("run"),
-    "pipenv": _set("run"),
-    "rye": _set("run"),
-    "pixi": _set("run"),
-    "turbo": _set("run"),
-    "lerna": _set("run"),
+    "npm": word_set("run run-script"),
+    "pnpm": word_set("run run-script"),
+    "yarn": word_set("run"),
+    "bun": word_set("run"),
+    "deno": word_set("task"),
+    "composer": word_set("run run-script"),
+    "pdm": word_set("run"),
+    "hatch": word_set("run"),
+    "pipenv": word_set("run"),
+    "rye": word_set("run"),
+    "pixi": word_set("run"),
+    "turbo": word_set("run"),
+    "lerna": word_set("run"),
 }
-_SCRIPTS_WITHOUT_RUN = _set("pnpm yarn")
-# Options before the subcommand that take the next word.
-_VALUES: Mapping[str, frozenset[str]] = {
-    "go": _set("-C"),
-    "cargo": _set("-C -Z --config --color --manifest-path --target-dir"),
-    "npm": _set("--prefix -w --workspace -C"),
-    "pnpm": _set("--filter -F --dir -C"),
-    "yarn": _set("--cwd workspace"),
-    "bun": _set("--cwd --filter"),
-    "make": _set("-C -f -I -o -W -j -l"),
-    "gmake": _set("-C -f -I -o -W -j -l"),
-    "just": _set("-f --justfile -d --working-directory"),
-    "task": _set("-t --taskfile -d --dir"),
-    "rake": _set("-f -C"),
-    "mvn": _set("-f --file -pl -P -s -T"),
-    "gradle": _set("-p --project-dir -b -c -I -x"),
-    "ruff": _set("--config"),
-    "golangci-lint": _set("--color -c --config"),
-    "docker": _set("--context -H --host --log-level"),
-    "manage.py": _set("--settings"),
-    "uv": _set("--directory --project"),
-    "poetry": _set("-C --directory -P --project"),
-    "python": _set("-W -X"),
-    "node": _set("-r --require --import --loader --env-file"),
-    "pwsh": _set("-ExecutionPolicy"),
-    "hatch": _set("-e --env"),
+_SCRIPTS_WITHOUT_RUN = word_set("pnpm yarn")
+# The options of an interpreter with which it still runs what it is given; of a shell these are also read by `shell`.
+_RUNNING: Mapping[str, frozenset[str]] = {
+    "python": word_set("-u -B -s -S -E -I -O -OO -q -b -bb -v -P"),
+    "node": word_set("--no-warnings --enable-source-maps --trace-warnings --expose-gc --experimental-vm-modules"),
+    **{name: word_set("-e -u -x -l") for name in ("bash", "sh", "zsh", "dash", "ksh")},
+    **{name: frozenset[str]() for name in ("ruby", "perl", "php", "Rscript")},
+    "pwsh": word_set("-File -NoProfile -NonInteractive"),
 }
-_INTERPRETERS = _set("python node bash sh zsh dash ksh ruby perl php pwsh Rscript")
 
 
 @dataclass(frozen=True, slots=True)
 class _Wrapper:
-    """What runs another command: its options that take the next word, and the words between them and the command."""
+    """What runs another command.
+
+    With another option than these it is not known to run it, and to tell how that ended.
+
+    Attributes:
+        values: Its options that take the next word.
+        flags: Its options that stand alone.
+        skipped: The words between its options and the command.
+    """
 
     values: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
     skipped: int = 0
 
 
+_UV = word_set(
+    "-q --quiet -v --verbose --offline --no-cache -n --isolated --no-project --no-config --refresh --native-tls"
+)
+_UV_RUN = (
+    _UV
+    | word_set("--no-sync --frozen --locked --all-extras --dev --no-dev --only-dev --active --exact --all-packages")
+    | word_set("--all-groups --no-default-groups --no-editable --no-env-file -U --upgrade -m --module")
+)
+_CONDA = _Wrapper(
+    word_set("-n --name -p --prefix --cwd"), word_set("--no-capture-output --live-stream --no-banner -v --verbose")
+)
+_NPX = _Wrapper(word_set("-p --package -w --workspace"), word_set("-y --yes --no --no-install -q --quiet"))
 _WRAPPERS: Mapping[tuple[str, ...], _Wrapper] = {
     ("uv", "run"): _Wrapper(
-        _set("--with --with-editable --with-requirements -p --python --extra --group --only-group --no-group")
-        | _set("--directory --project --package --env-file --index --index-url")
+        word_set("--with --with-editable --with-requirements -p --python --extra --group --only-group --no-group")
+        | word_set("--directory --project --package --env-file --index --index-url"),
+        _UV_RUN,
     ),
-    ("uv", "tool", "run"): _Wrapper(_set("--from --with -p --python")),
-    ("uvx",): _Wrapper(_set("--from --with -p --python")),
-    ("pipx", "run"): _Wrapper(_set("--spec --python")),
+    ("uv", "tool", "run"): _Wrapper(word_set("--from --with -p --python"), _UV),
+    ("uvx",): _Wrapper(word_set("--from --with -p --python"), _UV),
+    ("pipx", "run"): _Wrapper(word_set("--spec --python"), word_set("--no-cache -q --quiet -v --verbose")),
     ("poetry", "run"): _Wrapper(),
     ("pipenv", "run"): _Wrapper(),
-    ("pdm", "run"): _Wrapper(_set("-p --project")),
+    ("pdm", "run"): _Wrapper(word_set("-p --project"), word_set("-m")),
     ("rye", "run"): _Wrapper(),
     ("hatch", "run"): _Wrapper(),
-    ("pixi", "run"): _Wrapper(_set("-e --environment --manifest-path")),
-    ("conda", "run"): _Wrapper(_set("-n --name -p --prefix --cwd")),
-    ("mamba", "run"): _Wrapper(_set("-n --name -p --prefix --cwd")),
-    ("micromamba", "run"): _Wrapper(_set("-n --name -p --prefix --cwd")),
-    ("coverage", "run"): _Wrapper(_set("--source --rcfile --include --omit --concurrency --data-file")),
-    ("npx",): _Wrapper(_set("-p --package")),
-    ("npm", "exec"): _Wrapper(_set("-p --package -w --workspace")),
+    ("pixi", "run"): _Wrapper(word_set("-e --environment --manifest-path"), word_set("--frozen --locked -q -v")),
+    ("conda", "run"): _CONDA,
+    ("mamba", "run"): _CONDA,
+    ("micromamba", "run"): _CONDA,
+    ("coverage", "run"): _Wrapper(
+        word_set("--source --rcfile --include --omit --concurrency --data-file"),
+        word_set("-m -p --parallel-mode --branch -a --append -L --pylib"),
+    ),
+    ("npx",): _NPX,
+    ("npm", "exec"): _NPX,
     ("pnpm", "exec"): _Wrapper(),
-    ("pnpm", "dlx"): _Wrapper(_set("--package")),
+    ("pnpm", "dlx"): _Wrapper(word_set("--package")),
     ("yarn", "exec"): _Wrapper(),
-    ("yarn", "dlx"): _Wrapper(_set("-p --package")),
-    ("bunx",): _Wrapper(_set("-p --package")),
-    ("bun", "x"): _Wrapper(),
-    ("bundle", "exec"): _Wrapper(),
+    ("yarn", "dlx"): _Wrapper(word_set("-p --package"), word_set("-q --quiet")),
+    ("bunx",): _Wrapper(word_set("-p --package"), word_set("--bun --silent")),
+    ("bun", "x"): _Wrapper(flags=word_set("--bun --silent")),
+    ("bundle", "exec"): _Wrapper(flags=word_set("--keep-file-descriptors")),
     ("go", "tool"): _Wrapper(),
-    ("rustup", "run"): _Wrapper(skipped=1),
+    ("rustup", "run"): _Wrapper(flags=word_set("--install"), skipped=1),
     ("mise", "exec"): _Wrapper(),
     ("direnv", "exec"): _Wrapper(skipped=1),
     ("docker", "buildx"): _Wrapper(),
-    ("docker", "compose"): _Wrapper(_set("-f --file -p --project-name --profile --env-file")),
-    ("env",): _Wrapper(_set("-u --unset -C --chdir")),
+    ("docker", "compose"): _Wrapper(word_set("-f --file -p --project-name --profile --env-file")),
+    ("env",): _Wrapper(word_set("-u --unset -C --chdir"), word_set("-i --ignore-environment -")),
     ("cross-env",): _Wrapper(),
-    ("dotenv",): _Wrapper(_set("-f --file -e")),
-    ("time",): _Wrapper(_set("-f -o")),
-    ("timeout",): _Wrapper(_set("-k --kill-after -s --signal"), 1),
-    ("nice",): _Wrapper(_set("-n --adjustment")),
-    ("ionice",): _Wrapper(_set("-c -n")),
-    ("stdbuf",): _Wrapper(_set("-i -o -e")),
-    ("xvfb-run",): _Wrapper(_set("-n -s -e -f -w")),
-    ("flock",): _Wrapper(_set("-w --timeout -E"), 1),
-    ("sudo",): _Wrapper(_set("-u -g -C -D -h -p")),
-    ("doas",): _Wrapper(_set("-u")),
-    **{(name,): _Wrapper() for name in ("nohup", "setsid", "command", "exec", "chronic", "unbuffer", "winpty")},
+    ("dotenv",): _Wrapper(word_set("-f --file -e")),
+    ("time",): _Wrapper(word_set("-f -o"), word_set("-p -v -a -q")),
+    ("timeout",): _Wrapper(
+        word_set("-k --kill-after -s --signal"), word_set("--foreground --preserve-status -v --verbose"), 1
+    ),
+    ("nice",): _Wrapper(word_set("-n --adjustment")),
+    ("ionice",): _Wrapper(word_set("-c -n"), word_set("-t")),
+    ("stdbuf",): _Wrapper(word_set("-i -o -e")),
+    ("xvfb-run",): _Wrapper(word_set("-n -s --server-args -e -f -w"), word_set("-a --auto-servernum")),
+    ("flock",): _Wrapper(word_set("-w --timeout"), word_set("-n --nonblock -x -s -o"), 1),
+    ("sudo",): _Wrapper(word_set("-u --user -g -C -D -h -p"), word_set("-E -H -n -S -P --preserve-env")),
+    ("doas",): _Wrapper(word_set("-u"), word_set("-n")),
+    **{(name,): _Wrapper() for name in ("nohup", "command", "chronic", "unbuffer", "winpty")},
 }
 
 
@@ -256,51 +257,53 @@ def verifies(line: str) -> bool:
     Args:
         line: The command as it was run: variables set for it, chains, pipes and wrappers among it.
     """
-    return proves(line, lambda words: _verifies(words, 0))
+    return proves(line, lambda words, assigned: _verifies(words, assigned, 0))
 
 
-def _verifies(words: Words, steps: int) -> bool:
+def _verifies(words: Words, assigned: Words, steps: int) -> bool:
     if not words or steps > _STEPS_MAX:
         return False
     tool, args = _tool(words[0]), words[1:]
     for length in (3, 2, 1):
-        wrapper = _WRAPPERS.get((tool, *_plain(args, _VALUES.get(tool, frozenset()))[: length - 1]))
+        wrapper = _WRAPPERS.get((tool, *plain_words(args, VALUES.get(tool, frozenset()))[: length - 1]))
         if wrapper is not None:
-            return _verifies_wrapped(tool, wrapper, args, length - 1, steps)
-    own = args[: args.index("--")] if "--" in args else args
-    if not (_ONLY_ASKS | _ONLY_ASKS_OF.get(tool, frozenset())).isdisjoint(own):
+            return _verifies_wrapped(tool, wrapper, args, length - 1, assigned, steps)
+    if tool in _RUNNING and _WITH_OPTION.get(tool, frozenset()).isdisjoint(args):
+        return _verifies(_interpreted(tool, args), assigned, steps + 1)
+    if any(hides(tool, word) for word in args) or any(disarms(tool, word) for word in (*assigned, *args)):
         return False
-    if _by_table(tool, words[0], own, steps):
-        return True
-    return tool in _INTERPRETERS and _verifies(_interpreted(tool, args), steps + 1)
+    if asks_by_word(tool, plain_words(args, VALUES.get(tool, frozenset()))):
+        return False
+    own = args[: args.index("--")] if "--" in args else args
+    return _by_table(tool, words[0], own, assigned, steps)
 
 
-def _verifies_wrapped(tool: str, wrapper: _Wrapper, args: Words, subcommands: int, steps: int) -> bool:
+def _verifies_wrapped(tool: str, wrapper: _Wrapper, args: Words, subcommands: int, assigned: Words, steps: int) -> bool:
     rest = list(args)
+    values, flags = wrapper.values | VALUES.get(tool, frozenset()), wrapper.flags
     for _ in range(subcommands):
-        rest = _behind_options(rest, _VALUES.get(tool, frozenset()))[1:]
-    module = next((rest[at + 1 :] for at, word in enumerate(rest) if word in ("-m", "--module")), None)
-    rest = _behind_options(rest, wrapper.values)
-    while rest and re.match(r"[A-Za-z_]\w*=", rest[0]):
-        rest = rest[1:]
-    inner = rest[wrapper.skipped :]
+        rest = behind_known_options(rest, values, flags)[1:]
+    inner = behind_known_options(rest, wrapper.values, flags)
+    while inner and re.match(r"[A-Za-z_]\w*=", inner[0]):
+        assigned, inner = (*assigned, inner[0]), inner[1:]
+    inner = inner[wrapper.skipped :]
     named_by_project = subcommands == 1 and tool in _SCRIPT_RUNNERS and bool(inner) and _says_so(inner[0])
-    if tool in ("uv", "coverage", "pdm") and module is not None:
-        inner = module
-    return named_by_project or _verifies(inner, steps + 1)
+    if named_by_project:
+        return not any(hides(tool, word) for word in inner) and not any(disarms(tool, word) for word in assigned)
+    return _verifies(inner, assigned, steps + 1)
 
 
-def _by_table(tool: str, written: str, args: Words, steps: int) -> bool:
-    plain = _plain(args, _VALUES.get(tool, frozenset()))
+def _by_table(tool: str, written: str, args: Words, assigned: Words, steps: int) -> bool:
+    plain = plain_words(args, VALUES.get(tool, frozenset()))
     first = plain[0] if plain else ""
     if tool in _ALONE or first in _SUBCOMMANDS.get(tool, ()) or _by_option(tool, first, args):
         return True
     if tool in _TASKS and first not in _SCRIPT_RUNNERS.get(tool, ()):
         return _by_targets(tool, plain)
     if first in _SCRIPT_RUNNERS.get(tool, ()):
-        return len(plain) > 1 and (_says_so(plain[1]) or _verifies(plain[1:], steps + 1))
+        return len(plain) > 1 and (_says_so(plain[1]) or _verifies(plain[1:], assigned, steps + 1))
     if tool in _SCRIPTS_WITHOUT_RUN:
-        return _says_so(first) or _verifies(_behind_options(args, _VALUES[tool]), steps + 1)
+        return _says_so(first) or _verifies(behind_options(args, VALUES[tool]), assigned, steps + 1)
     if tool == "test":  # the shell's own fails without an expression, so what exited 0 without one is another
         return "/" in written or not args
     own_script = "/" in written or re.search(r"\.(sh|py|js|ts|mjs|rb|pl|ps1|bat|cmd)$", written) is not None
@@ -331,43 +334,15 @@ def _tool(word: str) -> str:
     return {"gradlew": "gradle", "mvnw": "mvn", "pip3": "pip", "nodejs": "node"}.get(name, name)
 
 
-def _plain(words: Words, values: frozenset[str]) -> list[str]:
-    """The words that are neither options nor their values; cargo's ``+toolchain`` is an option."""
-    plain: list[str] = []
-    taken = False
-    for at, word in enumerate(words):
-        option = word.startswith(("-", "+")) or word in values
-        if not option and not taken:
-            plain.append(word)
-        following = words[at + 1] if at + 1 < len(words) else ""
-        # Of `-j`, which may stand alone, only a number is the value.
-        taken = word in values and not taken and (word not in ("-j", "-l") or following.isdecimal())
-    return plain
-
-
-def _behind_options(words: Words, values: frozenset[str]) -> list[str]:
-    """From the first word on that is neither an option nor an option's value."""
-    rest = list(words)
-    while rest:
-        if rest[0] == "--":
-            return rest[1:]
-        if not rest[0].startswith(("-", "+")) and rest[0] not in values:
-            return rest
-        rest = rest[2 if rest[0] in values else 1 :]
-    return rest
-
-
 def _interpreted(tool: str, args: Words) -> list[str]:
-    """The module or file that an interpreter is asked to run, and its arguments."""
-    if tool == "python":
-        for at, word in enumerate(args):
-            if word == "-m":
-                return list(args[at + 1 :])
-            if word == "-c" or not word.startswith("-"):
-                break
-    if {"-c", "-e", "--eval"} & set(args[:1]):
-        return []
-    rest = _behind_options(args, _VALUES.get(tool, frozenset()))
+    """The module or file that an interpreter is asked to run, and its arguments; nothing where it may run none."""
+    values, flags = VALUES.get(tool, frozenset()), _RUNNING[tool]
+    if tool == "python" and "-m" in args:
+        at = args.index("-m")
+        module = list(args[at + 1 :])
+        if behind_known_options([*args[:at], "--", *module], values, flags) == module:
+            return module
+    rest = behind_known_options(args, values, flags)
     return [f"./{rest[0]}", *rest[1:]] if rest else []
 
 

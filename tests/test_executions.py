@@ -11,7 +11,14 @@ import pytest
 from ledger import AGENT, HUMAN, Ledger
 from test_api import Api
 
-from graph.errors import EventConflictError, KnowledgeError, TerminalStateError, ValidationError
+from graph.commands import read_command
+from graph.errors import (
+    EventConflictError,
+    KnowledgeError,
+    PropositionConflictError,
+    TerminalStateError,
+    ValidationError,
+)
 from graph.executions import COMMAND_CHARS_MAX, Execution, observation, observe
 from graph.journal import Event
 from graph.knowledge import State, Transition
@@ -113,6 +120,21 @@ def test_a_retired_observation_takes_nothing_until_somebody_proposes_it_again() 
     assert observer.observe(RAN)[0].transition is Transition.CONFIRMED
 
 
+@pytest.mark.parametrize("state", [State.PROPOSED, State.CONFIRMED, State.CHALLENGED])
+def test_another_claim_under_the_key_is_neither_confirmed_nor_used(state: State) -> None:
+    observer = Observer()
+    key = brought(observer, State.INVALIDATED)
+    observer.take("proposed", key, payload={"proposition": "all is well"})
+    if state is not State.PROPOSED:
+        observer.take(state.value, key, reason="r")
+    with pytest.raises(PropositionConflictError):
+        observer.observe(RAN)
+    assert observer.node(key).state is state
+    observer.take("invalidated", key, reason="r")
+    with pytest.raises(TerminalStateError):
+        observer.observe(RAN)
+
+
 def test_project_workspace_and_command_make_the_key_and_nothing_else_does() -> None:
     key = observation(RAN, AGENT, {}).key
     assert observation(run("op-2"), HUMAN, {"reason": "again"}).key == key
@@ -161,6 +183,27 @@ def test_observers_of_one_command_at_the_same_time_make_one_history(service: Ser
     assert node is not None
     assert (node["state"], node["uses"], len(node["evidence"])) == ("confirmed", 18, 2)
     assert loop.run(service.verify("P"))["ok"]
+
+
+def test_a_command_does_not_confirm_what_somebody_else_says_under_its_key(
+    service: Service, loop: asyncio.Runner
+) -> None:
+    first = loop.run(observe(service, run("op-0"), AGENT))
+    assert first is not None
+
+    def take(transition: Transition, **fields: Any) -> None:
+        line = {"transition": transition.value, "key": first.key, "project": "P", **fields}
+        loop.run(service.run(read_command(line, actor=HUMAN)))
+
+    take(Transition.INVALIDATED, reason="r")
+    take(Transition.PROPOSED, payload={"proposition": "the release is approved"})
+    with pytest.raises(PropositionConflictError) as refused:
+        loop.run(observe(service, RAN, AGENT))
+    assert (refused.value.field, first.key in refused.value.message) == ("proposition", True)
+    node = loop.run(service.knowledge("P", first.key, evidence=True))
+    assert node is not None
+    assert (node["state"], node["proposition"], node["evidence"]) == ("proposed", "the release is approved", [])
+    assert loop.run(observe(service, run("op-0"), AGENT)) is not None, "what was observed before is a repeat still"
 
 
 @pytest.mark.parametrize(

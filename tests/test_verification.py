@@ -184,7 +184,6 @@ sudo -u build make test
 xvfb-run -a npm test
 stdbuf -oL pytest
 flock /tmp/lock make test
-exec go test
 cd sub && go test ./...
 cd sub; go test ./...
 go test ./... && go vet ./... && echo fine
@@ -207,6 +206,25 @@ go test ./... || exit 1
 go test ./... || { echo failed; exit 1; }
 go test ./... || exit 1; echo fine
 go test ./... || go test -count=1 ./...
+go test ./... || exit 255; echo fine
+pytest; exit $?
+pytest; exit
+set -e; set -o pipefail; pytest | tee log
+set -eo pipefail; (pytest; echo hi); echo y
+set -e; (pytest && echo hi); echo y
+. .venv/bin/activate && pytest
+source .venv/bin/activate; pytest
+uv run --frozen -q pytest
+RUSTFLAGS="-D warnings" cargo test
+NODE_OPTIONS=--max-old-space-size=4096 npm test
+PYTEST_ADDOPTS=-q pytest
+MAKEFLAGS=-j4 make test
+make MAKEFLAGS=k test
+ruff check --fix .
+python -u -m pytest
+bash -ex scripts/check.sh
+pylint --fail-on=E pkg
+cppcheck --error-exitcode=1 src
 "py"test 'tests'
 cargo \\
   test
@@ -299,6 +317,128 @@ FOO=bar
 f() { go test; }
 timeout 60 sleep 1
 sudo ls
+exec go test
+set -e; set +e; pytest; echo hi
+(set -e); pytest; echo x
+set -e; (pytest; echo hi) && echo y
+set -e | cat; pytest; echo x
+set -- -e; pytest; echo hi
+set -- pipefail; pytest | cat
+set -e -o pipefail +e; pytest; echo
+set -e; (set +e; pytest; true)
+set -e & pytest; echo x
+set x errexit; pytest; echo hi
+set -o pipefail; set +o pipefail; pytest | tee log
+set -o noexec; pytest
+set -n; pytest
+set -e; { pytest && echo hi; }; echo y
+true || set -e; pytest; echo x
+if true; then set +e; fi; pytest
+bash -ec 'set +e; pytest; echo'
+bash -n -c "pytest"
+bash -o noexec -c pytest
+bash -n scripts/check.sh
+bash -c "pytest $MORE"
+pytest || exit 256
+pytest || exit +0
+pytest || exit -0
+pytest || exit $((0))
+pytest || exit $CODE
+pytest || return 1; echo x
+pytest || { exit 1 & }
+pytest || { exit 0; exit 1; }
+exit 0; pytest
+time exit 0; pytest
+exec true; pytest
+trap 'exit 0' EXIT; pytest
+pytest() { true; }; pytest
+function pytest { true; }; pytest
+alias go=true; go test
+eval 'pytest() { true; }'; pytest
+command eval x; pytest
+hash -p /bin/true pytest; pytest
+. ./other.sh; pytest
+$X +e; pytest
+"$X" 0; pytest
+$'exit'; pytest
+pytest & wait $!
+command -v pytest
+command -V pytest
+uv run --help pytest
+uv run x.py -m pytest
+uv --help run pytest
+nice --version pytest
+sudo -l go test
+sudo -b go test
+setsid pytest
+timeout --help 5 pytest
+python -h -m pytest
+python --version -m pytest
+node --check scripts/check.mjs
+make -nB check
+make -Bn check
+make -q check
+make -i test
+make -ki test
+make -t build
+make --quest check
+make test --question
+make SHELL=/bin/true test
+make MAKEFLAGS=n test
+MAKEFLAGS=-n make test
+MAKEFLAGS=kn make test
+MAKEFLAGS="$MAKEFLAGS -k" make test
+export MAKEFLAGS=-n; make test
+env MAKEFLAGS=-n make test
+GOFLAGS=-n go test
+GOFLAGS="-v -list=." go test
+PYTEST_ADDOPTS=--collect-only pytest
+export PYTEST_ADDOPTS=--co && pytest
+MAVEN_OPTS=-DskipTests mvn test
+pytest --co
+pytest --collect
+go test -n
+go test --list .
+go build -n
+go vet -V=full
+go vet -vettool=/bin/true
+go test -list .
+go test -exec true
+cargo test -- --list
+cargo nextest list
+cargo build -V
+ctest -N
+tox -l
+tox -av
+tox list
+nox -l
+jest --listTests
+vitest list
+phpunit --list-tests
+dotnet test --list-tests
+bazel test --nobuild //...
+mvn -v test
+ruff check --show-files
+ruff check --exit-zero
+ruff check -e
+flake8 --exit-zero
+pylint --exit-zero pkg
+pylint --exit-z pkg
+deno lint --rules
+golangci-lint run --issues-exit-code=0
+golangci-lint run --issues-exit-code 0
+mvn test -DskipTests
+mvn test -Dmaven.test.skip=true
+mvn test -Dmaven.test.failure.ignore=true
+mvn -fn test
+npm test -- --listTests
+npm run build --if-present
+npm run test -- --help
+uv run pytest --co
+hatch run test --help
+govulncheck -json ./...
+golint ./...
+cppcheck src
 """
 
 
@@ -330,6 +470,7 @@ def test_it_does_neither(command: str) -> None:
 def test_lines_of_one_command_follow_each_other() -> None:
     assert verifies("cd sub\ngo test ./...\n")
     assert not verifies("go test ./...\necho done\n")
+    assert not verifies("pytest <<END || true\nEND")
     assert verifies("cat <<END > x.go\nrm -rf /\nEND\ngo test ./...")
 
 
