@@ -31,6 +31,7 @@ LINKS_MAX = 500  # a body of the longest kind has room for no more
 OCCURRENCES_MAX = 2**53  # above it floats, and so other readers of JSON, lose count
 SOURCES_KEPT_MAX = 1_000  # distinct ones; confidence ends to grow at the fifth
 TYPES = ("fact", "entity", "procedure", "policy", "objection")  # rules.md section 8; a project may set its own
+AGAINST_KEYS = 3  # of one claim; all of them are looked up with each saying
 _JOINERS = "-._"
 
 
@@ -217,9 +218,13 @@ def verdict_of(transition: Transition, payload: Mapping[str, Any]) -> Verdict | 
     return Verdict.NEW if transition is Transition.PROPOSED and "concept" in payload else None
 
 
-def contradicting_key(name: str, claim: str) -> str:
-    """The key of the node that holds a claim against a concept: the same claim always has the same."""
-    return f"{name}~{hashlib.sha256(claim_form(claim).encode()).hexdigest()[:16]}"
+def contradicting_keys(name: str, claim: str) -> tuple[str, ...]:
+    """The keys that the node of a claim against a concept may have, the first unless another claim holds it.
+
+    The same claim always has the same.
+    """
+    first = f"{name}~{hashlib.sha256(claim_form(claim).encode()).hexdigest()[:16]}"
+    return (first, *(f"{first}-{count}" for count in range(2, AGAINST_KEYS + 1)))
 
 
 def distinct(targets: Iterable[str], name: str) -> tuple[str, ...]:

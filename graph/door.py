@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from graph.commands import Command
-from graph.concept import Concept, Verdict, concept_of, concept_record, contradicting_key, merged
+from graph.concept import Concept, Verdict, concept_of, concept_record, contradicting_keys, merged
 from graph.drafts import Draft
 from graph.errors import MergeOutdatedError, PropositionConflictError
 from graph.journal import Json
@@ -26,7 +26,7 @@ def recorded(here: Slice, command: Command, node: Node, now: datetime) -> Draft:
     """The events that something said comes to where its name has a live node.
 
     Raises:
-        PropositionConflictError: the node of that name is no concept.
+        PropositionConflictError: the node of that name is no concept, or the keys of what contradicts it are taken.
         MergeOutdatedError: the consolidator was asked about another text than the one that is there now.
     """
     if node.concept is None:
@@ -60,6 +60,9 @@ def sighted(draft: Draft, node: Node, verdict: Verdict, time: datetime) -> Draft
         node: The concept's, which lives.
         verdict: Same or contradicting.
         time: When.
+
+    Raises:
+        PropositionConflictError: the keys of what contradicts it are taken.
     """
     assert node.concept is not None, "only a concept is sighted"
     command = draft.command
@@ -77,7 +80,7 @@ def sighted(draft: Draft, node: Node, verdict: Verdict, time: datetime) -> Draft
 
 def _contradicted(draft: Draft, node: Node, said: Concept) -> Draft:
     """With the claim that stands against a concept, as a node of its own, and the challenge that it makes."""
-    key = contradicting_key(node.key, said.claim)
+    key = _key_against(draft.here, node, said.claim)
     against, cause = draft.here.node(key), f"{draft.command.event_id}#claim"
     link = {"relation": Relation.CONTRADICTS.value, "to": node.key}
     if against is None or against.retired:
@@ -90,6 +93,24 @@ def _contradicted(draft: Draft, node: Node, said: Concept) -> Draft:
         return draft
     reason = f"contradicted by {key}"
     return draft.by_rule("contradiction", Transition.CHALLENGED, node, reason=reason, cause=cause)
+
+
+def _key_against(here: Slice, node: Node, claim: str) -> str:
+    """The key of the live node that says a claim against a concept, else one that it can have.
+
+    Whoever corrected such a node, or proposed something under its key, made it say another thing.
+    """
+    keys = contradicting_keys(node.key, claim)
+    live = {key: found for key in keys if (found := here.node(key)) is not None and not found.retired}
+    saying = [key for key, found in live.items() if same_claim(found.proposition, claim)]
+    free = [key for key in keys if key not in live]
+    if not saying and not free:
+        raise PropositionConflictError(
+            f"the keys of a claim against {node.key!r} already hold other claims",
+            field="key",
+            allowed=f"one of {', '.join(keys)} that lives no more",
+        )
+    return (saying or free)[0]
 
 
 def _linked(here: Slice, against: Node, node: Node) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 
 from graph.commands import Command
-from graph.concept import concept_of, contradicting_key
+from graph.concept import concept_of, contradicting_keys
 from graph.journal import Event, Head
 from graph.knowledge import Edge, EdgeId, Evidence, Node, NodeId, Relation, Transition
 
@@ -156,12 +156,12 @@ def needs(item: Command | Event) -> Needs:
 
 
 def _against(item: Command | Event, key: str) -> tuple[str, ...]:
-    """The key of the claim that stands against a concept, if what is said turns out to be one."""
+    """The keys of the claim that stands against a concept, if what is said turns out to be one."""
     payload = item.payload
     if isinstance(item, Command) and item.is_concept:
-        return (contradicting_key(key, payload["proposition"]),)
+        return contradicting_keys(key, payload["proposition"])
     if item.transition is Transition.SIGHTED:
-        return (contradicting_key(key, concept_of(key, payload["said"]).claim),)
+        return contradicting_keys(key, concept_of(key, payload["said"]).claim)
     return ()
 
 

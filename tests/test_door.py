@@ -15,7 +15,7 @@ from ledger import AGENT, HUMAN, Ledger
 
 from graph import concept_folder
 from graph.commands import Command, read_command
-from graph.concept import Concept, Merge, Verdict, concept_of, contradicting_key, verdict_of
+from graph.concept import Concept, Merge, Verdict, concept_of, contradicting_keys, verdict_of
 from graph.errors import EventConflictError, KnowledgeError, PropositionConflictError, ValidationError
 from graph.exchange import Terms, import_journal
 from graph.filters import Filter
@@ -98,7 +98,7 @@ def test_another_claim_becomes_a_node_of_its_own_that_contradicts_the_concept() 
     book = Book()
     book.say(said())
     events = book.say(said(OTHER, "s2"), event={"event_id": "e"})
-    key = contradicting_key(NAME, OTHER)
+    key = contradicting_keys(NAME, OTHER)[0]
     assert [event.event_id for event in events] == ["e", "e#claim", "e#contradiction"]
     assert _transitions(events) == [f"sighted {NAME}", f"proposed {key}", f"challenged {NAME}"]
     assert events[2].caused_by == ("e#claim",), "the link's event"
@@ -121,13 +121,41 @@ def test_what_contradicts_again_makes_no_second_node_and_challenges_only_what_is
     assert _transitions(book.say(said(OTHER, "s3"))) == [f"sighted {NAME}"]
     book.take("confirmed", NAME)
     assert _transitions(book.say(said(OTHER, "s4"))) == [f"sighted {NAME}", f"challenged {NAME}"]
-    key = contradicting_key(NAME, OTHER)
+    key = contradicting_keys(NAME, OTHER)[0]
     book.take("unlinked", key, payload={"relation": "contradicts", "to": NAME})
     assert _transitions(book.say(said(OTHER, "s5"))) == [f"sighted {NAME}", f"linked {key}"]
     book.take("invalidated", key, reason="it is 30")
     assert _transitions(book.say(said(OTHER, "s6"))) == [f"sighted {NAME}", f"proposed {key}"]
     assert book.node(key).generation == 2
     assert book.concept().sources == ("s1", "s2", "s3", "s4", "s5", "s6")
+
+
+def test_what_contradicts_is_said_by_a_live_node_whatever_its_key_says_by_now() -> None:
+    book = Book()
+    first, second, third = contradicting_keys(NAME, OTHER)
+    book.say(said())
+    book.say(said(OTHER, "s2"))
+    book.take("corrected", first, reason="r", payload={"proposition": "Something else."})
+    assert _transitions(book.say(said(OTHER, "s3"))) == [f"sighted {NAME}", f"proposed {second}"]
+    assert book.node(second).proposition == OTHER
+    assert book.here.live_edge((second, 1), Relation.CONTRADICTS, NAME) is not None
+    assert _transitions(book.say(said(OTHER, "s4"))) == [f"sighted {NAME}"]
+    book.take("invalidated", first, reason="r")
+    assert _transitions(book.say(said(OTHER, "s5"))) == [f"sighted {NAME}"], "it is said already"
+    book.take("corrected", second, reason="r", payload={"proposition": "Another."})
+    assert _transitions(book.say(said(OTHER, "s6"))) == [f"sighted {NAME}", f"proposed {first}"]
+    book.take("corrected", first, reason="r", payload={"proposition": "Something else."})
+    book.take("proposed", third, payload={"proposition": "Taken."})
+    with pytest.raises(PropositionConflictError):
+        book.say(said(OTHER, "s7"))
+
+
+def test_what_was_proposed_under_the_key_of_a_contradiction_before_hides_it_not() -> None:
+    book = Book()
+    first, second, _ = contradicting_keys(NAME, OTHER)
+    book.take("proposed", first, payload={"proposition": "Taken."})
+    book.say(said())
+    assert _transitions(book.say(said(OTHER, "s2")))[1] == f"proposed {second}"
 
 
 def test_a_merged_text_corrects_the_concept_and_carries_counts_and_sources_on() -> None:
@@ -323,7 +351,7 @@ def test_writers_of_one_name_at_the_same_time_make_one_history_with_every_sessio
         assert verdicts[Verdict.SAME] == concept.occurrences - 1
         assert (row["state"], row["generation"]) == ("challenged", 1)
         nodes = [node["key"] for node in (await services[0].page("P", Filter(), 100)).items]
-        assert sorted(nodes) == sorted([NAME, contradicting_key(NAME, OTHER if first == CLAIM else CLAIM)])
+        assert sorted(nodes) == sorted([NAME, contradicting_keys(NAME, OTHER if first == CLAIM else CLAIM)[0]])
         await _settled(services[0])
 
     loop.run(story())
@@ -457,7 +485,7 @@ async def _edges(service: Service, rows: list[Row]) -> list[tuple[object, ...]]:
 
 
 WAITER = "how-returns-go"
-AGAINST = contradicting_key(NAME, OTHER)
+AGAINST = contradicting_keys(NAME, OTHER)[0]
 BY_LINE = {"transition": "proposed", "key": NAME, "payload": {"concept": {"type": "fact", "body": CLAIM}}}
 BY_CLAIM = {"transition": "proposed", "key": NAME, "payload": {"proposition": "no concept at all"}}
 
