@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 
 from ulid import ULID
 
+from graph import concept_file
 from graph.concept import Merge, Verdict, checked_name, read_concept
 from graph.errors import EventConflictError, ValidationError, quoted
 from graph.forms import known_fields, mapping, maybe, member, sequence
@@ -130,7 +131,7 @@ def _says_the_same(event: Event, command: Command) -> bool:
 def _redacted(said: R) -> R:
     redactor = Redactor()
     reason = None if said.reason is None else redactor.text(said.reason)
-    return replace(said, payload=redactor.payload(said.payload), reason=reason)
+    return replace(said, payload=concept_file.redacted(said.payload, redactor), reason=reason)
 
 
 def _covers(stored: object, given: object) -> bool:
@@ -177,8 +178,8 @@ def read_command(
     reason = _reason(line.get("reason"), transition)
     redactor = Redactor(redacting or frozenset())
     if redacting is not None:
-        redacted = redactor.payload(payload), None if reason is None else redactor.text(reason)
-        if redactor.counts:  # what stands in place of a match may be longer, so it is checked once more
+        redacted = concept_file.redacted(payload, redactor), None if reason is None else redactor.text(reason)
+        if redactor.changed:  # what stands in place of a match may be longer, so it is checked once more
             payload, reason = _PAYLOADS[transition](redacted[0]), _reason(redacted[1], transition)
     return Command(
         project=checked_key(_given(line, "project", project), "project"),

@@ -1,7 +1,8 @@
 """Concepts as files: markdown with a frontmatter, read from bytes and written so that reading gives the same again.
 
 A file that was read is kept as it was written, and comes back so, byte for byte, for as long as the concept says what
-the file says; after that it is written anew, with what else its frontmatter said.
+the file says; after that it is written anew, with what else its frontmatter said. A file that would hold what was taken
+out of what it says is not kept.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import cast
+from typing import Any, cast
 
 from markdown_it import MarkdownIt
 
@@ -32,11 +33,13 @@ from graph.errors import ConceptFileError, Fault, ValidationError
 from graph.frontmatter import Frontmatter
 from graph.knowledge import State, checked_text
 from graph.links import Link, link_targets, links_in
+from graph.redaction import Redactor
 
 FILE_BYTES_MAX = 4 * FILE_CHARS_MAX  # of UTF-8, which is read before its characters can be counted
 CONTRADICTION = "## Contradiction"
 _TEXTS = frozenset({"name", "description", "type", "tags", "source", "provenance"})
 _DATES = frozenset({"created_at", "updated_at"})
+_APART = "\n\n.\n\n"  # so that no text goes on in the next one
 _STAMPED = ("provenance", "confidence", "sources", "occurrences", "created_at", "updated_at", "contradictions")
 _OURS = frozenset({"name", "description", "type", *_STAMPED})
 _HEADING = re.compile(f"^{CONTRADICTION}[ \t]*$", re.MULTILINE)
@@ -175,6 +178,31 @@ def written(
     more = {} if known is None else {name: value for name, value in known.frontmatter.items() if name not in _OURS}
     lines = [f"{_name(name)}: {_value(value)}" for name, value in {**fields, **more}.items()]
     return "\n".join(["---", *lines, "---", *(["", body] if body else []), ""])
+
+
+def redacted(payload: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
+    """A payload as ``Redactor.payload`` gives it, without a file that has more in it than can be seen in its text.
+
+    YAML folds lines and has escapes, so what a field says may be a secret that its text does not show. What is found
+    only so is counted.
+    """
+    said = redactor.payload(payload)
+    for part in ("concept", "said"):
+        if part in said and "file" in said[part] and _hides(said[part]["file"], redactor):
+            said[part] = {name: value for name, value in said[part].items() if name != "file"}
+            redactor.changed = True
+    return said
+
+
+def _hides(text: str, redactor: Redactor) -> bool:
+    """Whether redacted text still says what is to be taken out, or cannot be read, so that nobody knows."""
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    try:
+        inner, _ = frontmatter.separated(lines)
+        said = _APART.join((lines, *frontmatter.said(inner)))
+    except ConceptFileError:
+        return True
+    return redactor.text(said) != said
 
 
 def _says(file: ConceptFile, concept: Concept, contradictions: Sequence[str]) -> bool:

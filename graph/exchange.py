@@ -21,7 +21,7 @@ from operator import attrgetter
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, cast
 
-from graph import fold
+from graph import concept_file, fold
 from graph.commands import Command, read_command, read_event
 from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError
 from graph.graphml import GraphHeader, document
@@ -357,7 +357,7 @@ def _read_lines(lines: Iterable[bytes], terms: Terms, kinds: _Kinds, report: Rep
 
 def _found(command: Command) -> Counts:
     redactor = Redactor()
-    redactor.payload(command.payload)
+    concept_file.redacted(command.payload, redactor)
     redactor.text(command.reason or "")
     return redactor.counts
 

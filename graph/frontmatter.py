@@ -86,12 +86,37 @@ def separated(text: str) -> tuple[str, str]:
     )
 
 
-def read(text: str, *, texts: frozenset[str], dates: frozenset[str]) -> Frontmatter:
+def said(text: str) -> Iterator[str]:
+    """Every text in a frontmatter as it is understood, behind the name that it stands under, and each other name.
+
+    Args:
+        text: As for ``read``.
+
+    Raises:
+        ConceptFileError: as ``read`` does, but for dates.
+    """
+    return _said("", read(text, texts=None, dates=frozenset()).values)
+
+
+def _said(name: str, value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield name
+        for inner, item in cast("dict[str, object]", value).items():
+            yield from _said(inner, item)
+    elif isinstance(value, list):
+        yield name
+        for item in cast("list[object]", value):
+            yield from _said(name, item)
+    else:
+        yield f"{name}: {value}"
+
+
+def read(text: str, *, texts: frozenset[str] | None, dates: frozenset[str]) -> Frontmatter:
     """Read what stands between the lines of dashes.
 
     Args:
         text: From the second line of the file on; every line is ended by LF.
-        texts: Fields that are text, or lists of texts.
+        texts: Fields that are text, or lists of texts; None for all of them.
         dates: Fields that are a date or an instant.
 
     Raises:
@@ -120,7 +145,7 @@ def _unreadable(text: str) -> int:
 
 
 class _Reading:
-    def __init__(self, text: str, texts: frozenset[str], dates: frozenset[str]) -> None:
+    def __init__(self, text: str, texts: frozenset[str] | None, dates: frozenset[str]) -> None:
         self.found = Frontmatter(body_line=text.count("\n") + 3)  # behind the dashes before and after
         self._text = text
         self._texts = texts
@@ -155,7 +180,8 @@ class _Reading:
     def _fields(self) -> None:
         for name, event, index in self._entries():
             self.found.lines[name] = self._line(index)
-            self.found.values[name] = self._value(event, 1, as_text=name in self._texts, as_date=name in self._dates)
+            as_text = self._texts is None or name in self._texts
+            self.found.values[name] = self._value(event, 1, as_text=as_text, as_date=name in self._dates)
 
     def _entries(self) -> Iterator[tuple[str, Event, int]]:
         """The keys of a map with the events that begin their values, each to be read before the next."""

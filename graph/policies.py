@@ -17,7 +17,7 @@ from graph.commands import Command, read_command
 from graph.concept import TYPE_CHARS_MAX, TYPES
 from graph.errors import ValidationError
 from graph.knowledge import Actor, checked_key
-from graph.redaction import PERSONAL, personal_kinds
+from graph.redaction import PERSONAL, personal_kinds, redact
 from graph.store import Store
 
 TYPES_MAX = 100  # of a project; more are no types but tags
@@ -85,10 +85,17 @@ class Policies:
         """Set the types that concepts may have from now on, instead of those that they had; none for the default.
 
         Raises:
-            ValidationError: more than 100 of them, or one is no text of 1 to 80 characters without control characters.
+            ValidationError: more than 100 of them, or one is no text of 1 to 80 characters without control characters,
+                or holds what is taken out of texts.
             UnavailableError: the database cannot be had.
         """
-        await self._put(project, types=list(checked_types(types)))
+        allowed = checked_types(types)
+        for at, name in enumerate(allowed):
+            if redact(name)[1]:
+                raise ValidationError(
+                    "a type holds a secret or personal data", field=f"types[{at}]", position=at, allowed="a plain word"
+                )
+        await self._put(project, types=list(allowed))
 
     async def read(self, line: Mapping[str, Any], *, actor: Actor, project: str | None = None) -> Command:
         """A journal line as ``commands.read_command`` reads it, by the policy of the project that it names.

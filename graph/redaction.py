@@ -103,17 +103,20 @@ class Redactor:
 
     Attributes:
         counts: How many matches of which kind there were so far.
+        changed: Whether something is no longer as it was given.
     """
 
     def __init__(self, kinds: frozenset[str] = PERSONAL) -> None:
         self._kinds = kinds
         self.counts = Counts()
+        self.changed = False
 
     def text(self, text: str) -> str:
         """A text without what it may not hold."""
         redacted, counts = redact(text, self._kinds)
         if counts:
             self.counts += counts
+            self.changed = True
         return redacted
 
     def json(self, value: object) -> object:
@@ -146,15 +149,19 @@ class Redactor:
         if "evidence" in redacted:
             redacted["evidence"] = [self._fields(record, _OF_EVIDENCE) for record in redacted["evidence"]]
         if "lineage" in redacted:
-            redacted["lineage"] = self._fields(redacted["lineage"], ("method",))
+            redacted["lineage"] = self._lineage(redacted["lineage"])
         for name in ("concept", "said"):
             if name in redacted:
                 redacted[name] = self._fields(redacted[name], _OF_CONCEPT)
         return redacted
+
+    def _lineage(self, lineage: Mapping[str, Any]) -> dict[str, Any]:
+        sources = [self._fields(source, ("type",)) for source in lineage["sources"]]
+        return {**self._fields(lineage, ("method",)), "sources": sources}
 
     def _fields(self, record: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
         return {**record, **{name: self.json(record[name]) for name in names if name in record}}
 
 
 _OF_EVIDENCE = ("type", "source", "artifact_ref", "metadata")
-_OF_CONCEPT = ("description", "body", "file", "links")
+_OF_CONCEPT = ("description", "type", "body", "file", "links")

@@ -12,7 +12,9 @@ import pytest
 from datasets import SHARED
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ledger import HUMAN
 
+from graph.commands import read_command
 from graph.concept import BODY_CHARS_MAX, TYPES, Concept, checked_name, distinct
 from graph.concept_file import CONTRADICTION, FILE_BYTES_MAX, ConceptFile, concept_in, read, written
 from graph.errors import ConceptFileError, ValidationError
@@ -224,6 +226,45 @@ def test_a_file_is_written_anew_once_more_is_known_and_keeps_what_else_it_said()
 
 def test_a_kept_file_that_is_none_any_more_is_written_anew() -> None:
     assert rewritten(replace(BASE, file="[REDACTED]")) == rewritten(BASE)
+
+
+_KEY = "abcdefghijklmnopqrstuvwxyzABCDEF0123"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "description: >\n  The password:\n  hunter2!x is known",
+        f'description: "key ghp\\x5f{_KEY}"',
+        'description: "AKIA\\\n  QWERTYUIOPASDFGH is the key"',
+        'description: d\nmail: "bob@corp\\x2eexample.org"',
+        'description: d\nmore: [{to: ["bob\\u0040corp.example.org"]}]',
+        f'description: d\n"ghp\\x5f{_KEY}": 1',
+        'description: d\n"pass\\x77ord": hunter2!x',
+        "description: d\npassword: # known to all\n  hunter2!x",
+        'description: d\nmail: "bob@corp\\x2eexample.org"\nmail: twice',
+        f'description: d\ntoken: &a "ghp\\x5f{_KEY}"\nagain: *a',
+    ],
+)
+@pytest.mark.parametrize("part", ["concept", "said"])
+def test_a_file_that_says_a_secret_which_its_text_does_not_show_is_not_kept(fields: str, part: str) -> None:
+    text = f"---\nname: a\ntype: fact\n{fields}\n---\n\nIt holds.\n"
+    said = {"description": "d", "type": "fact", "body": "It holds.", "file": text}
+    payload = {"concept": said} if part == "concept" else {"said": said, "verdict": "same"}
+    line = {"transition": "proposed" if part == "concept" else "sighted", "key": "a", "payload": payload}
+    assert "file" not in read_command(line, actor=HUMAN, project="P").payload[part]
+    restored = read_command(line, actor=HUMAN, project="P", redacting=None)
+    assert restored.payload[part]["file"] == text, "a written journal keeps its hashes"
+
+
+def test_a_file_whose_secrets_its_text_shows_is_kept_without_them() -> None:
+    text = file_of("mail: bob@corp.example.org\nfolded: >\n  one\n  two\n").decode()
+    said = {"description": "d", "type": "fact", "body": "It holds.", "file": text}
+    command = read_command(
+        {"transition": "proposed", "key": "a", "payload": {"concept": said}}, actor=HUMAN, project="P"
+    )
+    assert command.payload["concept"]["file"] == text.replace("bob@corp.example.org", "[REDACTED:email]")
+    assert command.redacted == {"email": 1}
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,9 @@ def test_no_secret_and_nothing_unknown_is_kept(world: World, kind: str) -> None:
     assert world.wait(Service(world.store).policies.of("P")) == Policy()
 
 
-@pytest.mark.parametrize("types", [[""], [" fact"], ["a\tb"], ["x" * 81], [f"t{at}" for at in range(101)]])
+@pytest.mark.parametrize(
+    "types", [[""], [" fact"], ["anna@example.org"], ["a\tb"], ["x" * 81], [f"t{at}" for at in range(101)]]
+)
 def test_what_is_no_type_is_refused(world: World, types: list[str]) -> None:
     with pytest.raises(ValidationError) as refused:
         world.wait(world.service.policies.allow("P", types))

@@ -204,6 +204,21 @@ def test_what_a_command_says_is_redacted_and_what_things_are_known_by_stays() ->
     assert command.redacted == {"password": 3, "url-password": 1, "email": 4}
 
 
+@pytest.mark.parametrize("part", ["concept", "said"])
+def test_the_type_of_a_concept_is_redacted(part: str) -> None:
+    said = {"description": "d", "type": "mail anna@example.org", "body": "It holds."}
+    payload = {"concept": said} if part == "concept" else {"said": said, "verdict": "same"}
+    line = {"transition": "proposed" if part == "concept" else "sighted", "key": "a", "payload": payload}
+    assert read_command(line, actor=HUMAN, project="P").payload[part]["type"] == "mail [REDACTED:email]"
+
+
+def test_the_type_of_a_source_is_redacted_and_its_id_stays() -> None:
+    mail = "anna@example.org"
+    payload = {"proposition": "It holds.", "lineage": {"sources": [{"type": mail, "id": mail}]}}
+    command = read_command({"transition": "proposed", "payload": payload}, actor=HUMAN, project="P")
+    assert command.payload["lineage"]["sources"] == [{"type": "[REDACTED:email]", "id": mail}]
+
+
 def test_a_text_that_redaction_makes_too_long_is_refused() -> None:
     line = {"transition": "proposed", "payload": {"proposition": ("a@b.org " * 1_250).strip()}}
     assert read_command(line, actor=HUMAN, project="P", redacting=frozenset()).payload == line["payload"]
