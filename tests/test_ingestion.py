@@ -582,3 +582,30 @@ def test_a_secret_is_out_before_anything_is_made_of_a_text(world: World) -> None
         world.learn(f"The deploy job uses {secret} on Mondays. Write to jane@example.org about it.", keep_raw=True)
         == done
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "secret", "proposition"),
+    [
+        (
+            "The **password:** hunter2!x opens the depot.",
+            "hunter2!x",
+            "[REDACTED:password] opens the depot.",  # what stands before a colon is a speaker
+        ),
+        (
+            "The deploy job uses ghp_a1B2c3D4e5F6\u200bg7H8i9J0k1L2m3N4o5P6q7R8 on Mondays.",
+            "g7H8i9J0k1L2m3N4o5P6q7R8",
+            "The deploy job uses [REDACTED:forge-token] on Mondays.",
+        ),
+    ],
+)
+def test_a_secret_that_only_the_form_of_a_claim_shows_is_out_before_any_digest_is_made(
+    world: World, text: str, secret: str, proposition: str
+) -> None:
+    done = world.learn(text, keep_raw=True)
+    assert [node["proposition"] for node in world.nodes(done)] == [proposition]
+    assert done.redacted.total() == 1
+    stored = json.dumps(world.events(), default=str)
+    assert secret not in stored
+    other = world.learn(text.replace(secret, secret.replace("2", "3")), keep_raw=True)
+    assert (other.nodes, json.dumps(world.events(), default=str)) == (done.nodes, stored), "no digest tells them apart"

@@ -17,7 +17,7 @@ from typing import Any
 from graph.commands import Command, checked_event_id, lineage_of_resource, lineage_of_text, read_command
 from graph.errors import EventConflictError, KnowledgeError, ValidationError
 from graph.ingestion.recalled import without_blocks
-from graph.ingestion.stages import Fact, Known, Passage, Quality, Stages
+from graph.ingestion.stages import Fact, Known, Normalizer, Passage, Quality, Stages
 from graph.ingestion.wording import CLAIM_CHARS_MAX
 from graph.knowledge import (
     KEY_CHARS_MAX,
@@ -128,10 +128,11 @@ class Ingestion:
         """
         kinds = (await self._service.policies.of(checked_key(given.project, "project"))).redacting
         redactor = Redactor(kinds)
-        given, call = _checked(given, redactor)
+        given, call = _checked(given, redactor, self._stages.normalizer)
         text, blocks = without_blocks(given.text)
         done = Ingested(rejected=[Rejected("", RECALLED) for _ in range(blocks)], redacted=redactor.counts)
         passages = await self._stages.distiller.distil(text) if text.strip() else list[Passage]()
+        passages = await asyncio.to_thread(self._redacted, passages, redactor)
         done.rejected += self._formless(passages)
         stating = [passage for passage in passages if not passage.form]
         judged = self._judged(given, await self._facts(given.project, stating), done)
@@ -142,6 +143,17 @@ class Ingestion:
         nodes = await self._taken(writing, judged, known, before, done)
         done.nodes = list(dict.fromkeys(nodes[one.at] for one in judged if one.at in nodes))
         return done
+
+    def _redacted(self, passages: Sequence[Passage], redactor: Redactor) -> list[Passage]:
+        """Passages without what a distiller's wording, or the form in which claims are stored, lays bare."""
+
+        def shown(text: str) -> str:
+            return _shown(text, redactor, self._stages.normalizer)
+
+        return [
+            replace(each, raw=shown(each.raw), claim=shown(each.claim), summary=shown(each.summary))
+            for each in passages
+        ]
 
     def _formless(self, passages: Sequence[Passage]) -> Iterator[Rejected]:
         """What states nothing by its form, by its beginning; many are counted in the end."""
@@ -397,7 +409,22 @@ class _Writing:
         }
 
 
-def _checked(given: Given, redactor: Redactor) -> tuple[Given, str]:
+def _shown(text: str, redactor: Redactor, normalizer: Normalizer, apart: str | None = None) -> str:
+    """A redacted text as it is, unless its normal form shows more that is to be taken out: then that form without it.
+
+    Args:
+        text: The text.
+        redactor: Counts what is found.
+        normalizer: Gives the form.
+        apart: What stands between its parts, each of which has a normal form.
+    """
+    parts = [text] if apart is None else text.split(apart)
+    plain = (apart or "").join(map(normalizer.normalize, parts))
+    redacted = redactor.text(plain)
+    return text if redacted == plain else redacted
+
+
+def _checked(given: Given, redactor: Redactor, normalizer: Normalizer) -> tuple[Given, str]:
     """What is asked, redacted before anything is made of it, and what the event ids of the call begin with.
 
     That is the caller's event id, or one that the same text of the same source has again.
@@ -407,7 +434,10 @@ def _checked(given: Given, redactor: Redactor) -> tuple[Given, str]:
     event = dict(given.event)
     if isinstance(event.get("reason"), str):
         event["reason"] = redactor.text(event["reason"])
-    given = replace(given, text=redactor.text(given.text), source=redactor.text(given.source), event=event)
+    text = redactor.text(given.text)
+    for apart in ("\n", "\n\n"):  # a claim may go over lines
+        text = _shown(text, redactor, normalizer, apart)
+    given = replace(given, text=text, source=redactor.text(given.source), event=event)
     if given.event.get("event_id") is None:
         return given, f"ingest-{digest(given.source, given.text)}"
     event_id = checked_event_id(given.event["event_id"], "event.eventId")
