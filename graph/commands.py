@@ -117,6 +117,8 @@ def _says_the_same(event: Event, command: Command) -> bool:
     if door:  # what the one door made of the concept stands beside it
         stored = {"concept": stored["said"], "evidence": stored.get("evidence", [])}
         given = {"concept": given["concept"], "evidence": given.get("evidence", [])}
+    if event.transition is command.transition is Transition.SIGHTED:  # the one door tells both
+        stored, given = _uncounted(stored), _uncounted(given)
     return (
         (door or event.transition == command.transition)
         and command.key in (None, event.key)
@@ -126,6 +128,10 @@ def _says_the_same(event: Event, command: Command) -> bool:
         and (event.actor, event.caused_by, event.execution) == (command.actor, command.caused_by, command.execution)
         and _covers(stored, given)
     )
+
+
+def _uncounted(sighting: Json) -> Json:
+    return {**sighting, "verdict": None, "said": {**sighting["said"], "occurrences": None}}
 
 
 def _redacted(said: R) -> R:

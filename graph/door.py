@@ -37,14 +37,14 @@ def recorded(here: Slice, command: Command, node: Node, now: datetime) -> Draft:
     time = command.time if command.time is not None else max(now, node.created_at)
     draft = Draft(here, command, now)
     if same_claim(node.proposition, command.payload["proposition"]):
-        return sighted(draft, node, Verdict.SAME, time)
+        return _sighted(draft, node, Verdict.SAME, said, time)
     if command.merge is not None and command.merge.against != node.proposition:
         raise MergeOutdatedError(f"{node.key!r} was changed meanwhile", field="key", allowed="the same request again")
     text = None if command.merge is None else command.merge.body
     # What a human confirmed an agent may only challenge; so a text that is no longer theirs stays one against it.
     human = node.confirmed_by is ActorType.HUMAN and command.actor.type is ActorType.AGENT
     if text is None or human:
-        return sighted(draft, node, Verdict.CONTRADICTING, time)
+        return _sighted(draft, node, Verdict.CONTRADICTING, said, time)
     record = concept_record(merged(concept.seen(said, counted=True), text))
     payload: Json = {"proposition": merged(concept, text).claim, "concept": record, "said": said}
     payload |= _evidence(command.payload)
@@ -52,21 +52,27 @@ def recorded(here: Slice, command: Command, node: Node, now: datetime) -> Draft:
     return draft.own(node.generation, node.state, time, Transition.CORRECTED, payload, reason)
 
 
-def sighted(draft: Draft, node: Node, verdict: Verdict, time: datetime) -> Draft:
-    """The event that a concept was said again, or something against it, and what follows from that by rule.
+def sighted(draft: Draft, node: Node, time: datetime) -> Draft:
+    """The event of a journal line that a concept was said again, or something against it, and what follows by rule.
+
+    Which of both it is and how much it counts is told here, whatever the line says.
 
     Args:
         draft: Without events.
         node: The concept's, which lives.
-        verdict: Same or contradicting.
         time: When.
 
     Raises:
         PropositionConflictError: the keys of what contradicts it are taken.
     """
+    said = {**draft.command.payload["said"], "occurrences": 1}
+    same = same_claim(node.proposition, concept_of(node.key, said).claim)
+    return _sighted(draft, node, Verdict.SAME if same else Verdict.CONTRADICTING, said, time)
+
+
+def _sighted(draft: Draft, node: Node, verdict: Verdict, said: Mapping[str, Any], time: datetime) -> Draft:
     assert node.concept is not None, "only a concept is sighted"
     command = draft.command
-    said: Mapping[str, Any] = command.payload["concept" if command.is_concept else "said"]
     payload: Json = {"verdict": verdict.value, "said": said} | _evidence(command.payload)
     draft = draft.own(node.generation, node.state, time, Transition.SIGHTED, payload)
     concept = concept_of(node.key, node.concept)

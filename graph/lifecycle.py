@@ -11,7 +11,7 @@ from datetime import datetime
 
 from graph import door
 from graph.commands import Command, repeats
-from graph.concept import BODY_CHARS_MAX, Verdict, concept_of, concept_record
+from graph.concept import BODY_CHARS_MAX, concept_of, concept_record
 from graph.drafts import Draft
 from graph.errors import (
     AuthorityError,
@@ -112,7 +112,7 @@ def _decide_on(slices: Mapping[str, Slice], node: Node, command: Command, now: d
     if command.transition is Transition.SIGHTED:
         _refuse_other_than_concept(node)
         if rules:
-            return _decided(here, door.sighted(empty, node, Verdict(command.payload["verdict"]), time))
+            return _decided(here, door.sighted(empty, node, time))
     own = empty.own(node.generation, node.state, time)
     match command.transition:
         case Transition.SUPERSEDED:

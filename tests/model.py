@@ -218,7 +218,17 @@ class Model:
 
     def _stand_against(self, book: _Book, own: Record, node: Record, claim: str) -> list[Record]:
         """The claim becomes a node of its own that contradicts the concept, which is challenged for it."""
-        key = f"{node['key']}~{hashlib.sha256(_plain(claim).encode()).hexdigest()[:16]}"
+        base = f"{node['key']}~{hashlib.sha256(_plain(claim).encode()).hexdigest()[:16]}"
+        live, free = list[str](), list[str]()
+        for key in (base, f"{base}-2", f"{base}-3"):
+            holder = book.find(key)
+            if holder is None or holder["state"] in TERMINAL:
+                free.append(key)
+            elif same_claim(holder["proposition"], claim):
+                live.append(key)
+        if not live and not free:
+            _refuse("PROPOSITION_CONFLICT", "key", "other claims hold the keys")
+        key = [*live, *free][0]
         link: Record = {"relation": "contradicts", "to": node["key"]}
         against, drafts = book.find(key), list[Record]()
         if against is None or against["state"] in TERMINAL:

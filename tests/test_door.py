@@ -150,6 +150,28 @@ def test_what_contradicts_is_said_by_a_live_node_whatever_its_key_says_by_now() 
         book.say(said(OTHER, "s7"))
 
 
+@pytest.mark.parametrize("verdict", ["same", "contradicting"])
+@pytest.mark.parametrize(("body", "told"), [(CLAIM, Verdict.SAME), (OTHER, Verdict.CONTRADICTING)])
+def test_the_door_tells_what_a_sighting_from_elsewhere_comes_to_and_counts_it_once(
+    verdict: str, body: str, told: Verdict
+) -> None:
+    book = Book()
+    book.say(said())
+    concept = {"description": "d", "type": "fact", "body": body, "sources": ["s1"], "occurrences": 5_000}
+    payload = {"verdict": verdict, "said": concept}
+    events = book.take("sighted", NAME, event_id="e", payload=payload).events
+    assert verdict_of(events[0].transition, events[0].payload) is told
+    same = told is Verdict.SAME
+    assert _transitions(list(events))[1:] == (
+        [] if same else [f"proposed {contradicting_keys(NAME, OTHER)[0]}", f"challenged {NAME}"]
+    )
+    assert (book.concept().occurrences, book.concept().body) == (1 + same, CLAIM)
+    again = book.take("sighted", NAME, event_id="e", payload=payload)
+    assert again.standing == events[0].seq, "the same line again is a repeat"
+    with pytest.raises(EventConflictError):
+        book.take("sighted", NAME, event_id="e", payload={**payload, "said": concept | {"body": "else"}})
+
+
 def test_what_was_proposed_under_the_key_of_a_contradiction_before_hides_it_not() -> None:
     book = Book()
     first, second, _ = contradicting_keys(NAME, OTHER)
