@@ -42,6 +42,10 @@ VALUES: Mapping[str, frozenset[str]] = {
     "node": word_set("-r --require --import --loader --env-file --max-old-space-size"),
     "pwsh": word_set("-ExecutionPolicy"),
     "hatch": word_set("-e --env"),
+    "tox": word_set("-e -c -f -m"),
+    "nox": word_set("-s -e -f -k -t -p"),
+    "ctest": word_set("-R -E -L -C -j"),
+    "pytest": word_set("-k -m -p -c -o -W -n -r"),
 }
 # Options by which a tool only asks or lists, or exits 0 whatever it finds, in whichever tool they are.
 _HIDING = (
@@ -58,9 +62,10 @@ _HIDING = (
     | word_set("--no-bail --raw-command --nobuild --noanalyze --run_under --clean --clearCache --createstub --explain")
     | word_set("--tasks --prereqs --describe --where --evaluate --summary --dump --show --choose --command --status")
     | word_set("--print --build-plan --unit-graph --stats --eval --old-file --assume-old --projecthelp")
+    | word_set("--build=false --build=no --build=0")
 )
 _MAKE = "-n -q -t -i -v -o -E"
-_GO = "-n -V -list -exec -toolexec -vettool"
+_GO = "-n -V -list -test.list -exec -toolexec -vettool"
 _COMPILER = "-v -E -M -MM -### -dumpversion -dumpmachine -dumpspecs -print-search-dirs"
 _HIDING_OF: Mapping[str, frozenset[str]] = {
     "make": word_set(_MAKE),
@@ -117,11 +122,12 @@ _HIDING_OF: Mapping[str, frozenset[str]] = {
 _ABBREVIATING = word_set("make gmake pytest py.test flake8 pylint mypy tox nox bandit rake")
 # Those whose long options begin with one dash, so that letters do not stand together.
 _LONG_BY_ONE_DASH = word_set(
-    "go gotestsum mage govulncheck staticcheck mvn ant xcodebuild gcc g++ cc c++ clang clang++"
+    "go gotestsum mage govulncheck staticcheck mvn ant xcodebuild gcc g++ cc c++ clang clang++ tsc vue-tsc dotnet swift"
+    " zig rustc"
 )
 _SKIPPING = re.compile(r"-[DP].*([Ii]gnore|[Ss]kip(?!ITs\b)).*")  # a property of mvn's or gradle's
 # Variables whose values are options, and the tool that reads those whose own forms matter.
-_OF_OPTIONS = re.compile(r"\w*(FLAGS|OPTS|OPTIONS|ARGS)")
+_OF_OPTIONS = re.compile(r"[\w-]*(FLAGS|OPTS|OPTIONS|ARGS?)", re.IGNORECASE)
 _READ_BY: Mapping[str, str] = {
     "MAKEFLAGS": "make",
     "GNUMAKEFLAGS": "make",
@@ -133,7 +139,9 @@ _READ_BY: Mapping[str, str] = {
     "GRADLE_OPTS": "gradle",
 }
 # Variables by which something else is run, or less.
-_DISARMING = re.compile(r"SHELL|\.SHELLFLAGS|SHELLOPTS|BASHOPTS|BASH_ENV|LD_PRELOAD|SKIP|TOX_SKIP_ENV|npm_config_.*")
+_DISARMING = re.compile(
+    r"SHELL|\.SHELLFLAGS|SHELLOPTS|BASHOPTS|BASH_ENV|LD_PRELOAD|SKIP|TOX_SKIP_ENV|npm_config_.*", re.IGNORECASE
+)
 # First words by which a tool that otherwise verifies only asks.
 _ASKS_BY_WORD: Mapping[str, frozenset[str]] = {
     "vitest": word_set("list init"),
@@ -161,6 +169,7 @@ def _hides_by_name(tool: str, word: str) -> bool:
     hiding = _HIDING | _HIDING_OF.get(tool, frozenset())
     return (
         option in hiding
+        or word in hiding
         or (option.startswith("--list") and option != "--list-different")
         or (tool in _LONG_BY_ONE_DASH and option[1:] in hiding)
         or (tool in _ABBREVIATING and option != "--" and any(name.startswith(option) for name in hiding))
@@ -171,29 +180,31 @@ def _hides_by_letter(tool: str, word: str) -> bool:
     hiding, values = _HIDING_OF.get(tool, frozenset()), VALUES.get(tool, frozenset())
     if word.partition("=")[0] in _HIDING | hiding:
         return True
-    for letter in word[1:] if re.fullmatch("-[A-Za-z]+", word) else "":
+    for letter in word[1:] if word.startswith("-") else "":
         if f"-{letter}" in hiding:
             return True
-        if f"-{letter}" in values:  # takes the rest as its value
+        if f"-{letter}" in values or letter in "DP=:":  # takes the rest as its value
             return False
     return False
 
 
-def disarms(tool: str, word: str) -> bool:
-    """Whether a word sets a variable that has a tool do something else, or that may."""
-    name, equals, value = word.partition("=")
-    name = name.rstrip("+:?")
-    if not equals or name.startswith("-"):
-        return False
+def disarms(word: str) -> bool:
+    """Whether a word sets a variable that has a tool do something else, or that may; an option may set one too."""
+    name, _, value = word.partition("=")
+    return _sets(name.rstrip("+:?"), value) or (name.startswith("-") and _sets(*value.partition("=")[::2]))
+
+
+def _sets(name: str, value: str) -> bool:
     if _DISARMING.fullmatch(name):
-        return True
+        return value != ""
     if _OF_OPTIONS.fullmatch(name) is None:
         return False
     options = value.strip("'\"").split()
-    reader = _READ_BY.get(name, tool)
+    reader = _READ_BY.get(name, "")
     if name.endswith("MAKEFLAGS") and options and not options[0].startswith("-") and "=" not in options[0]:
         options[0] = f"-{options[0]}"  # make adds the dash itself
-    return "$" in value or "`" in value or any(hides(reader, option) for option in options)
+    expanded = not name.startswith("-") and ("$" in value or "`" in value)
+    return expanded or any(hides(reader, option) for option in options)
 
 
 def plain_words(words: Words, values: frozenset[str]) -> list[str]:

@@ -25,21 +25,8 @@ _LITERAL_NAME = re.compile(r"[\w./@+:~-]+|\[")
 _EXIT = re.compile(r"exit ([1-9]\d?|1\d\d|2[0-4]\d|25[0-5])")
 # Builtins that change what follows or end the shell, and those through which others are called.
 _ALTERING = frozenset(
-    {
-        "set",
-        "trap",
-        "alias",
-        "unalias",
-        "exec",
-        "eval",
-        "shopt",
-        "enable",
-        "builtin",
-        "hash",
-        "exit",
-        "return",
-        "coproc",
-    }
+    {"set", "trap", "alias", "unalias", "exec", "eval", "shopt", "enable", "builtin", "hash", "exit", "return"}
+    | {"coproc", "!"}
 )
 _CALLS_BUILTINS = frozenset({"command", "time"})
 _SOURCES = frozenset({"source", "."})
@@ -129,8 +116,9 @@ class _Reading:
                     return left or right
                 return left and (right or _never_succeeds(node.children[-1]))
             case "pipeline":
+                negated = node.children[0].type == "negated_command"  # `!` is said of the whole
                 parts = [self._proves(part, asked) for part in node.children if part.is_named]
-                return any(parts) if modes.pipefail else parts[-1]
+                return not negated and (any(parts) if modes.pipefail else parts[-1])
             case "subshell" | "compound_statement":
                 return self.sequence(_steps(node), modes)
             case _:

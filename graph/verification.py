@@ -270,7 +270,7 @@ def _verifies(words: Words, assigned: Words, steps: int) -> bool:
             return _verifies_wrapped(tool, wrapper, args, length - 1, assigned, steps)
     if tool in _RUNNING and _WITH_OPTION.get(tool, frozenset()).isdisjoint(args):
         return _verifies(_interpreted(tool, args), assigned, steps + 1)
-    if any(hides(tool, word) for word in args) or any(disarms(tool, word) for word in (*assigned, *args)):
+    if any(hides(tool, word) for word in args) or any(disarms(word) for word in (*assigned, *args)):
         return False
     if asks_by_word(tool, plain_words(args, VALUES.get(tool, frozenset()))):
         return False
@@ -289,12 +289,14 @@ def _verifies_wrapped(tool: str, wrapper: _Wrapper, args: Words, subcommands: in
     inner = inner[wrapper.skipped :]
     named_by_project = subcommands == 1 and tool in _SCRIPT_RUNNERS and bool(inner) and _says_so(inner[0])
     if named_by_project:
-        return not any(hides(tool, word) for word in inner) and not any(disarms(tool, word) for word in assigned)
+        return not any(hides(tool, word) for word in inner) and not any(disarms(word) for word in assigned)
     return _verifies(inner, assigned, steps + 1)
 
 
 def _by_table(tool: str, written: str, args: Words, assigned: Words, steps: int) -> bool:
     plain = plain_words(args, VALUES.get(tool, frozenset()))
+    if tool == "mvn":  # whose phases follow each other
+        plain = [phase for phase in plain if phase != "clean"]
     first = plain[0] if plain else ""
     if tool in _ALONE or first in _SUBCOMMANDS.get(tool, ()) or _by_option(tool, first, args):
         return True

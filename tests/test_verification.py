@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graph.shell import LEVELS_MAX
@@ -225,6 +228,15 @@ python -u -m pytest
 bash -ex scripts/check.sh
 pylint --fail-on=E pkg
 cppcheck --error-exitcode=1 src
+mvn -B clean verify
+make test ARGS="-v -x"
+tox -elint
+gradle -Pversion=1 build
+go build -ldflags="-X main.version=$VERSION" ./...
+PATH=$PWD/node_modules/.bin:$PATH eslint .
+tsc -noEmit -preserveWatchOutput
+pytest -n4 -p no:cacheprovider -o addopts=-q
+pytest > log 2>&1; exit $?
 "py"test 'tests'
 cargo \\
   test
@@ -303,6 +315,9 @@ go test ./...; exit 0
 go test ./... &
 go test ./... & wait
 ! go test ./...
+! go test ./... | cat x | pytest
+time ! pytest | make check
+set -o pipefail; ! pytest | make check
 if go test ./...; then echo good; fi
 for d in a b; do go test $d; done
 while ! make check; do sleep 1; done
@@ -376,6 +391,23 @@ python -h -m pytest
 python --version -m pytest
 node --check scripts/check.mjs
 make -nB check
+make -nj4 check
+make -j4 -nk check
+pytest -o addopts=--co
+pytest --override-ini=addopts=--collect-only
+bazel test --build=false //...
+bazel test --test_arg=--list //...
+go test -test.list=.
+make test ARGS=--collect-only
+npm_config_script_shell=/bin/true npm test
+BASH_ENV=x bash -c pytest
+if true; then exit 0; fi; pytest
+cd x && exit 0; pytest
+env -S "true" pytest
+timeout 60 bash -c 'pytest || true'
+cross-env PYTEST_ADDOPTS=--co pytest
+sudo GOFLAGS=-n go test
+python -c 'x' -m pytest
 make -Bn check
 make -q check
 make -i test
@@ -485,3 +517,38 @@ def test_what_is_nested_beyond_all_use_is_no_command_and_takes_no_time() -> None
 )
 def test_any_text_is_answered(text: str) -> None:
     assert verifies(text) in (True, False)
+
+
+_STEPS = st.sampled_from(
+    ["pytest"] * 3
+    + ["! pytest", "time pytest", "command pytest", "pytest 2>&1", "echo x", "true", "false", "X=1"]
+    + ["exit 1", "exit 256", "exit 0", "exit", "exit $?", "return 1", "set -e", "set +e", "set -o pipefail"]
+    + ["trap 'exit 0' EXIT", "alias pytest=true", "eval 'pytest; true'", "exec true"]
+)
+_JOINED = st.sampled_from(["{}; {}", "{}\n{}", "{} && {}", "{} || {}", "{} | {}", "{} & {}", "if {}; then {}; fi"])
+_GROUPED = st.sampled_from(["({})", "{{ {}; }}", 'bash -c "{}"', 'bash -eo pipefail -c "{}"'])
+_LINES = st.recursive(
+    _STEPS,
+    lambda inner: st.builds(str.format, _JOINED, inner, inner) | st.builds(str.format, _GROUPED, inner),
+    max_leaves=8,
+)
+
+
+@given(st.sampled_from(["", "set -e; ", "set -o pipefail; ", "set -euo pipefail\n"]), _LINES)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_where_pytest_fails_bash_exits_0_on_no_line_that_proves_it(tmp_path: Path, start: str, line: str) -> None:
+    if not verifies(start + line):
+        return
+    failing = tmp_path / "pytest"
+    failing.write_text("#!/bin/sh\nexit 1\n")
+    failing.chmod(0o700)
+    ran = subprocess.run(
+        ["bash", "-c", start + line],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=20,
+        check=False,
+    )
+    assert ran.returncode != 0
