@@ -167,6 +167,7 @@ GIVEN: Row = {
         "awaited": ["c", "d"],
         "event_ids": ["event-1", "event-2"],
     },
+    "texts": [words.query(["says"], "p"), words.query(["other"], "p")],
     "words": words.query(["says"], "p"),
 }
 

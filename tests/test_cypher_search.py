@@ -53,6 +53,25 @@ def test_words_are_found_by_their_stems_in_claims_and_keys(scenario: Stage, data
     assert found(database, asked("absent")) == []
 
 
+def test_several_texts_are_looked_for_at_once_each_by_its_own_words(scenario: Stage, database: Database) -> None:
+    scenario.given("")
+    claims(
+        database,
+        ("p", "a", "The depots close at six", 1),
+        ("p", "b", "Ferries sail at noon", 2),
+        ("p", "gone", "The depots close at five", 3),
+        ("q", "c", "The depots close at six", 1),
+    )
+    database.query("MATCH (n:Knowledge {key: 'gone'}) SET n:Retired")
+    texts = [words.query(found, "p") for found in (["ferri", "sail"], ["absent"], ["depot", "close"])]
+    name, params = ("propositions_worded", {"project": "p", "texts": texts, "first": 20})
+    rows = database.statement(queries.load(name), params)
+    assert [(row["at"], row["key"], row["generation"], row["proposition"]) for row in rows] == [
+        (0, "b", 1, "Ferries sail at noon"),
+        (2, "a", 1, "The depots close at six"),
+    ]
+
+
 def test_words_of_scripts_with_marks_are_whole_in_the_index_and_in_what_it_is_asked(
     scenario: Stage, database: Database
 ) -> None:

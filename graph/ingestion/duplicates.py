@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graph.embedding.embedder import Embedder, Vector
 from graph.embedding.representations import Representations, Wanted
 from graph.errors import KnowledgeError
-from graph.fold import ALWAYS
 from graph.ingestion.alignment import says_otherwise, tokens
 from graph.ingestion.frames import Frame
 from graph.ingestion.stages import Known
 from graph.knowledge import NodeId
-from graph.rows import id_of
+from graph.rows import Row, id_of
 from graph.service import Service
 from graph.store import BATCH_SECONDS
 from graph.words import query, stems, turning, words
@@ -24,7 +23,6 @@ from graph.words import query, stems, turning, words
 EMBED_SECONDS = 60.0  # for fifty propositions on a busy machine
 ASKED = 30  # nearest vectors of the index, of all projects
 HITS = 20  # of the words of a proposition
-AT_ONCE = 8  # propositions whose words are asked for together
 _NAME = re.compile(r"[^\W\d_]+")
 _LOG = logging.getLogger("whence.ingestion")
 
@@ -50,10 +48,7 @@ class KnownNodes:
     async def find(self, project: str, propositions: Sequence[str]) -> Known:
         """What of some propositions is known already; of several nodes the nearest by meaning, then by words."""
         vectors, near = await self._by_meaning(project, propositions)
-        worded: list[tuple[list[NodeId], list[NodeId]]] = []
-        for at in range(0, len(propositions), AT_ONCE):
-            some = propositions[at : at + AT_ONCE]
-            worded += await asyncio.gather(*(self._by_words(project, text) for text in some))
+        worded = await self._by_words(project, propositions)
         alike, otherwise = [same for same, _ in worded], [other for _, other in worded]
         wanted = sorted({node_id for found in (*near, *alike, *otherwise) for node_id in found})
         nodes = await self._service.nodes(project, wanted) if wanted else {}
@@ -103,17 +98,16 @@ class KnownNodes:
             return [], nothing
         return vectors, [[(near.key, near.generation) for near in each] for each in found]
 
-    async def _by_words(self, project: str, proposition: str) -> tuple[list[NodeId], list[NodeId]]:
-        """The nodes of the very same stems, and those that say otherwise in the same words."""
-        terms, said, frame = words(proposition), stems(proposition), Frame.of(proposition)
-        if not terms:
-            return [], []
-        rows = await self._service.store.read(
-            "search_words", project=project, words=query(terms, project), seq=ALWAYS, first=HITS
-        )
-        nodes = [row["node"] for row in rows if row["node"] is not None]
-        same = sorted(id_of(node) for node in nodes if stems(node["proposition"]) == said)
-        return same, sorted(id_of(node) for node in nodes if frame.differs(Frame.of(node["proposition"])))
+    async def _by_words(self, project: str, propositions: Sequence[str]) -> list[tuple[list[NodeId], list[NodeId]]]:
+        """For each the nodes of the very same stems, and those that say otherwise in the same words."""
+        terms = [words(proposition) for proposition in propositions]
+        asked = [at for at, found in enumerate(terms) if found]
+        hits = defaultdict[int, list[Row]](list)
+        if asked:
+            texts = [query(terms[at], project) for at in asked]
+            for row in await self._service.store.read("propositions_worded", project=project, texts=texts, first=HITS):
+                hits[asked[row["at"]]].append(row)
+        return [_alike(proposition, hits[at]) for at, proposition in enumerate(propositions)]
 
     def _earlier(self, said: Sequence[_Said], vectors: Sequence[Vector]) -> list[int | None]:
         least = 1.0 if self._embedder is None else self._embedder.profile.duplicate
@@ -126,6 +120,12 @@ class KnownNodes:
             return bool(vectors) and sum(a * b for a, b in zip(vectors[left], vectors[right], strict=True)) >= least
 
         return [next((at for at in range(this) if same(at, this)), None) for this in range(len(said))]
+
+
+def _alike(proposition: str, rows: Sequence[Row]) -> tuple[list[NodeId], list[NodeId]]:
+    said, frame = stems(proposition), Frame.of(proposition)
+    same = sorted(id_of(row) for row in rows if stems(row["proposition"]) == said)
+    return same, sorted(id_of(row) for row in rows if frame.differs(Frame.of(row["proposition"])))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ SUMMARY_CHARS_MAX = 200
 CLAIM_CHARS_MAX = 2_000  # what is longer says many things, which a distiller should have told apart
 _WORDS_MIN = 2  # that say something
 _LETTERS_MIN = 4  # of scripts that put no blanks between words
-_MARKS = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1")
+_MARKS = re.compile(r"(\*\*|__|~~)(?=\S)(.{1,400}?)(?<=\S)\1")  # linear in any text
 _HIDDEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 _HEDGED = re.compile(
