@@ -234,6 +234,7 @@ async def _staged(store: Store, batches: Iterable[Sequence[Line]]) -> AsyncItera
 
 async def _take(store: Store, batches: AsyncIterator[_Tried], report: Report, progress: Progress) -> Report:
     done = 0
+    progress("taking", done)  # from here on an interruption may leave something behind
 
     def told(line: Line, answer: Answer) -> None:
         nonlocal done
