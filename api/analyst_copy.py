@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 import uvicorn
 from starlette.applications import Starlette
 
-from api.analyst import browser_settings, routes
+from api.analyst import GUIDE_PATH, browser_settings, routes
 from api.command import asked
 from api.course import by_project
 from api.interrupt import ends_as_interrupt
@@ -127,7 +127,7 @@ def _tell(connection: Connection, home: Path, url: str, found: Sequence[BackedUp
         "bolt": connection.uri,
         "username": connection.username,
         "password_file": str(home / "neo4j" / "password"),
-        "guide": f"{url}/browser/guide.html",
+        "guide": url + GUIDE_PATH,
         "projects": [{"project": each.name, "events": each.seq, "head": each.hash} for each in found],
     }
     if screen.machine:

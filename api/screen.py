@@ -81,10 +81,7 @@ class Screen:
         if self.machine:
             sys.stderr.write(json.dumps({"error": error.facts()}) + "\n")
             return
-        known = [error.code, *([error.field] if error.field else [])]
-        at = "" if error.position is None else f" at position {error.position}"
-        allowed = f"; allowed: {error.allowed}" if error.allowed else ""
-        sys.stderr.write(harmless(f"whence: {error.message} ({', '.join(known)}{at}{allowed})") + "\n")
+        sys.stderr.write(harmless(f"whence: {error.sentence()}") + "\n")
 
     def progress(self, *columns: str | ProgressColumn) -> Progress:
         """Bars on standard error that vanish at the end; none where nobody watches."""

@@ -39,6 +39,13 @@ class KnowledgeError(Exception):
         self.position = position
         self.allowed = allowed
 
+    def sentence(self) -> str:
+        """What is wrong, with the code, the field, the position and what is allowed, for people and agents."""
+        about = ", ".join(filter(None, (self.code, self.field)))
+        at = "" if self.position is None else f" at position {self.position}"
+        allowed = f"; allowed: {self.allowed}" if self.allowed else ""
+        return f"{self.message} ({about}{at}{allowed})"
+
     def facts(self) -> dict[str, object]:
         """The error as a map: code, message, and field, position and allowed where they are known."""
         facts: dict[str, object] = {"code": self.code, "message": self.message}

@@ -48,11 +48,11 @@ class KnownNodes:
     async def find(self, project: str, propositions: Sequence[str]) -> Known:
         """What of some propositions is known already; of several nodes the nearest by meaning, then by words."""
         vectors, near = await self._by_meaning(project, propositions)
-        worded = await self._by_words(project, propositions)
+        said = [_Said.of(text) for text in propositions]
+        worded = await self._by_words(project, propositions, said)
         alike, otherwise = [same for same, _ in worded], [other for _, other in worded]
         wanted = sorted({node_id for found in (*near, *alike, *otherwise) for node_id in found})
         nodes = await self._service.nodes(project, wanted) if wanted else {}
-        said = [_Said.of(text) for text in propositions]
         known = {i: _Said.of(node["proposition"]) for i, node in nodes.items() if not node["retired"]}
         return Known(
             nodes=[
@@ -98,7 +98,9 @@ class KnownNodes:
             return [], nothing
         return vectors, [[(near.key, near.generation) for near in each] for each in found]
 
-    async def _by_words(self, project: str, propositions: Sequence[str]) -> list[tuple[list[NodeId], list[NodeId]]]:
+    async def _by_words(
+        self, project: str, propositions: Sequence[str], said: Sequence[_Said]
+    ) -> list[tuple[list[NodeId], list[NodeId]]]:
         """For each the nodes of the very same stems, and those that say otherwise in the same words."""
         terms = [words(proposition) for proposition in propositions]
         asked = [at for at, found in enumerate(terms) if found]
@@ -107,7 +109,7 @@ class KnownNodes:
             texts = [query(terms[at], project) for at in asked]
             for row in await self._service.store.read("propositions_worded", project=project, texts=texts, first=HITS):
                 hits[asked[row["at"]]].append(row)
-        return [_alike(proposition, hits[at]) for at, proposition in enumerate(propositions)]
+        return [_alike(this, hits[at]) for at, this in enumerate(said)]
 
     def _earlier(self, said: Sequence[_Said], vectors: Sequence[Vector]) -> list[int | None]:
         least = 1.0 if self._embedder is None else self._embedder.profile.duplicate
@@ -122,10 +124,9 @@ class KnownNodes:
         return [next((at for at in range(this) if same(at, this)), None) for this in range(len(said))]
 
 
-def _alike(proposition: str, rows: Sequence[Row]) -> tuple[list[NodeId], list[NodeId]]:
-    said, frame = stems(proposition), Frame.of(proposition)
-    same = sorted(id_of(row) for row in rows if stems(row["proposition"]) == said)
-    return same, sorted(id_of(row) for row in rows if frame.differs(Frame.of(row["proposition"])))
+def _alike(this: _Said, rows: Sequence[Row]) -> tuple[list[NodeId], list[NodeId]]:
+    same = sorted(id_of(row) for row in rows if stems(row["proposition"]) == this.stems)
+    return same, sorted(id_of(row) for row in rows if this.frame.differs(Frame.of(row["proposition"])))
 
 
 @dataclass(frozen=True, slots=True)

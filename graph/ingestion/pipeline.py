@@ -128,7 +128,8 @@ class Ingestion:
         """
         kinds = (await self._service.policies.of(checked_key(given.project, "project"))).redacting
         redactor = Redactor(kinds)
-        given, call = _checked(given, redactor, self._stages.normalizer)
+        # Of a long text that takes a while, in which others are to have their turn.
+        given, call = await asyncio.to_thread(_checked, given, redactor, self._stages.normalizer)
         text, blocks = without_blocks(given.text)
         done = Ingested(rejected=[Rejected("", RECALLED) for _ in range(blocks)], redacted=redactor.counts)
         passages = await self._stages.distiller.distil(text) if text.strip() else list[Passage]()
