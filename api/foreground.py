@@ -22,12 +22,12 @@ from typing import Any
 
 from api import embedders, presence
 from api.analyst import browser_settings
-from api.app import serve
 from api.connect import named
 from api.course import watched
 from api.interrupt import ends_as_interrupt
 from api.presence import Presence
 from api.screen import Screen
+from api.serving import serve
 from api.settings import Settings
 from graph.embedded import SERVE, Connection, EmbeddedNeo4j
 from graph.embedded.secret import write_private

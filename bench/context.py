@@ -30,7 +30,7 @@ import psutil
 from connection import database
 from hits import Profiled
 
-from api.app import serve
+from api.serving import serve
 from api.settings import Settings
 from graph.context import Format, block, items_for
 from graph.embedded import Connection

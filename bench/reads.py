@@ -33,7 +33,7 @@ from platformdirs import user_data_path
 from servers import Server
 from shapes import SHAPES, Shape, bodies, flat
 
-from api.app import serve
+from api.serving import serve
 from api.settings import Settings
 from graph.embedded import Connection, EmbeddedNeo4j
 from graph.exchange import Terms, import_journal

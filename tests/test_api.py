@@ -21,11 +21,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import NESTED_METADATA
 
-from api.app import BODY_BYTES_MAX, create_app, encoded, serve
+from api.app import create_app
 from api.limits import ALIASES_MAX, LEVELS_MAX, TOKENS_MAX
 from api.mutations import argument_name
 from api.schema import build_schema
+from api.serving import serve
 from api.settings import Settings
+from api.wire import BODY_BYTES_MAX, encoded
 from graph import schema
 from graph.errors import UnavailableError, ValidationError
 from graph.service import Service

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from api import connections
-from api.app import serve
+from api.serving import serve
 from api.settings import Settings
 from graph.service import Service
 

@@ -15,12 +15,13 @@ import httpx
 import pytest
 from conftest import wipe
 
-from api.app import Traced, create_app
+from api.app import create_app
 from api.direct import Direct
 from api.execution import Plans
 from api.loaders import ANSWER_OBJECTS_MAX
 from api.schema import build_schema
 from api.settings import Settings
+from api.traced import Traced
 from graph import columns, compiled
 from graph.commands import read_command
 from graph.compiled import CompiledReads
@@ -387,7 +388,7 @@ def test_a_body_that_is_too_large_is_refused_although_its_query_has_a_plan(
 ) -> None:
     query = '{ knowledge(project: "P", key: "a") { key proposition } }'
     assert b"errors" not in sides.compare(query)
-    for module in ("api.app", "api.direct"):
+    for module in ("api.refusals", "api.direct"):
         monkeypatch.setattr(f"{module}.BODY_BYTES_MAX", len(query))
     assert sides.post(sides.planned, query).status_code == 413
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from served import JSON_TYPE, Served, served
 
-from api.app import DRAIN_SECONDS
+from api.serving import DRAIN_SECONDS
 from graph.embedded import Connection
 from graph.service import Service
 

@@ -1,0 +1,143 @@
+"""What is asked without GraphQL: a block as text, whether the service is ready, a project as a file.
+
+A stream that fails half way is cut off, never ended: a file that arrived whole is whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import cast
+from urllib.parse import quote, unquote_to_bytes
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Send
+
+from api.checks import Facts
+from api.execution import facts_of
+from api.refusals import Answer, TooLargeError, capped, refusal
+from api.retrieved import BLOCK_MEDIA, asked_block
+from api.wire import BODY_BYTES_MAX
+from graph.errors import KnowledgeError, NotFoundError, ValidationError
+from graph.knowledge import checked_key
+from graph.retrieval import Retrieval
+from graph.service import Service
+from graph.tokens import TOKENIZER
+
+READY_SECONDS = 1.0  # a database that takes longer is not ready
+_EXPORTS = {
+    ".graphml": "application/graphml+xml",
+    ".jsonl": "application/x-ndjson",
+    ".provn": "text/provenance-notation; charset=utf-8",
+    ".provjson": "application/json",
+}
+
+
+class Routes:
+    """The routes that need the service."""
+
+    def __init__(self, service: Service, retrieval: Retrieval) -> None:
+        self.service = service
+        self.retrieval = retrieval
+
+    async def context(self, request: Request) -> Response:
+        """A context block as bare text, for callers without GraphQL; what there is to say of it stands in headers."""
+        try:
+            body = await Request(request.scope, capped(request.receive)).body()
+            block, form = await asked_block(self.retrieval, body)
+        except TooLargeError:
+            allowed = f"at most {BODY_BYTES_MAX} bytes"
+            return refusal(Facts("LIMIT", "the body is too large", "body", BODY_BYTES_MAX, allowed), 413)
+        except KnowledgeError as error:
+            return refusal(facts_of(error))
+        headers = {
+            "whence-tokens": str(block.tokens),
+            "whence-tokenizer": TOKENIZER,
+            "whence-included": str(len(block.items)),
+            "whence-omitted": str(block.omitted),
+            "whence-at-seq": str(block.seq),
+            **({} if block.embedder is None else {"whence-embedder": quote(block.embedder)}),
+            "cache-control": "no-store",
+        }
+        return Response(block.text or None, 200 if block.text else 204, headers, BLOCK_MEDIA[form])
+
+    async def ready(self, _request: Request) -> Response:
+        """200 when requests can be served, 503 with the cause when not; either within about a second."""
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                rebuilding = await self.service.ready()
+        except TimeoutError:
+            cause = f"the database did not answer within {READY_SECONDS:g} s"
+        except Exception as error:  # noqa: BLE001  whatever it is, the answer is no
+            cause = facts_of(error).message
+        else:
+            return Answer({"status": "ready"} | ({"rebuilding": rebuilding} if rebuilding else {}))
+        return Answer({"status": "unavailable", "cause": cause}, 503)
+
+    async def export(self, request: Request) -> Response:
+        """A project as a file: refused while nothing of it has been sent, cut off where it fails later."""
+        try:
+            project, ending = _exported(request)
+            chunks = cast("AsyncGenerator[bytes, None]", self._chunks(project, ending))
+            first = await anext(chunks, None)
+            if first is None:
+                raise NotFoundError("there is no such project", field="project", allowed="a known project")
+        except KnowledgeError as error:
+            return refusal(facts_of(error))
+        headers = {"content-disposition": _attachment(project, ending), "cache-control": "no-store"}
+        if request.method == "HEAD":
+            await chunks.aclose()
+            return Response(None, 200, headers, _EXPORTS[ending])
+        return _File(_from_first(first, chunks), 200, headers, _EXPORTS[ending])
+
+    def _chunks(self, project: str, ending: str) -> AsyncIterator[bytes]:
+        if ending == ".graphml":
+            return self.service.export_graphml(project)
+        if ending == ".jsonl":
+            return self.service.export_journal(project)
+        from graph.prov_export import prov_file  # noqa: PLC0415  few ask for it, and the package costs memory
+
+        return prov_file(self.service.store, project, "provn" if ending == ".provn" else "json")
+
+
+class _File(StreamingResponse):
+    """A stream that lets go of the database at once when its reader goes away."""
+
+    async def stream_response(self, send: Send) -> None:
+        async with aclosing(cast("AsyncGenerator[bytes, None]", self.body_iterator)):
+            await super().stream_response(send)
+
+
+async def _from_first(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    async with aclosing(rest):
+        yield first
+        async for chunk in rest:
+            yield chunk
+
+
+def _exported(request: Request) -> tuple[str, str]:
+    """The project and the kind of file, from the path as it was sent: projects may hold any character.
+
+    Raises:
+        NotFoundError: no such kind of file.
+        ValidationError: the name is not one that a project can have.
+    """
+    raw: bytes = request.scope.get("raw_path") or quote(request.scope["path"]).encode()
+    name = raw.partition(b"/export/")[2]
+    ending = next((ending for ending in _EXPORTS if name.endswith(ending.encode())), None)
+    if ending is None:
+        raise NotFoundError("there is no such export", allowed="{project}" + " or {project}".join(_EXPORTS))
+    try:
+        project = unquote_to_bytes(name.removesuffix(ending.encode())).decode()
+    except UnicodeDecodeError:
+        raise ValidationError("the project's name is no UTF-8", field="project", allowed="UTF-8") from None
+    return checked_key(project, "project"), ending
+
+
+def _attachment(project: str, ending: str) -> str:
+    """A file name for every system, and the true one for those that know RFC 5987."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", project).strip("._")[:100] or "project"
+    return f"attachment; filename=\"{plain}{ending}\"; filename*=UTF-8''{quote(project + ending, safe='')}"

@@ -1,0 +1,97 @@
+"""The server that carries the application, from its first connection to its last."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from api.app import create_app
+from api.connections import BoundedConnection
+from api.settings import Settings
+from graph.embedding.semantic import Semantic
+from graph.errors import UnavailableError
+from graph.ingestion.stages import Stages
+from graph.service import Service
+
+YOUNG_OBJECTS = 20_000  # between two collections: an answer of a thousand nodes leaves half of that
+DRAIN_SECONDS = 20  # what is being answered when the server is told to stop may take this long
+
+
+def _spare_the_collector() -> None:
+    """Have cycles looked for among what requests leave, and not each time among all that was there at the start."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's, which says when it can be reached."""
+
+    def __init__(self, config: uvicorn.Config, reached: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._reached = reached
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._reached()
+
+
+async def serve(
+    service: Service,
+    settings: Settings,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    semantic: Semantic | None = None,
+    asked: Callable[[], None] = lambda: None,
+    stages: Stages | None = None,
+    ready: Callable[[str, int], None] = lambda _host, _port: None,
+) -> None:
+    """Answer requests until SIGINT or SIGTERM, or until this task is cancelled; then finish those under way.
+
+    Run it on uvloop where there is one: ``asyncio.Runner(loop_factory=uvloop.new_event_loop)``.
+
+    Args:
+        service: Open, on the running event loop.
+        settings: Who acts when a caller does not say.
+        host: The address to listen on.
+        port: The port; 0 takes a free one.
+        semantic: Finds by meaning; without it words alone do.
+        asked: Called whenever a request comes and whenever it was answered.
+        stages: The steps of ingestion; those of the settings, by words alone, unless given.
+        ready: Told the address and the real port once connections are accepted.
+
+    Raises:
+        UnavailableError: the address cannot be had.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise UnavailableError(f"{host}:{port} cannot be listened on", field="port", allowed="a free port") from error
+    config = uvicorn.Config(
+        create_app(service, settings, semantic=semantic, stages=stages, asked=asked),
+        http=BoundedConnection,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+    _spare_the_collector()
+    with listening:
+        bound = listening.getsockname()
+        server = _Server(config, lambda: ready(bound[0], bound[1]))
+        serving = asyncio.ensure_future(server.serve(sockets=[listening]))
+        try:
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:
+            server.should_exit = True
+            await serving
+            raise
