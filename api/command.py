@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import re
-import sys
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from api import logs
 from api.screen import Screen
 from graph.knowledge import checked_instant
 
@@ -52,17 +51,11 @@ def asked(screen: Screen, settings: Settings, work: Callable[[Service], Awaitabl
 
 
 def configured() -> Settings:
-    """What the environment says; the log goes to standard error from here on, at its level."""
+    """What the environment says; the log goes to standard error from here on, as they say."""
     from api.settings import Settings  # noqa: PLC0415
 
     settings = Settings.from_environment()
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
-    for name in ("whence", "graph", "api"):
-        logging.getLogger(name).setLevel(settings.log_level)
-    if settings.log_level > logging.DEBUG:  # what the driver meets reaches people as an error of ours
-        logging.getLogger("neo4j").setLevel(logging.CRITICAL)
+    logs.set_up(settings.log_level, settings.log_format)
     return settings
 
 

@@ -13,6 +13,7 @@ from typing import Any, cast
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.at_hand import REQUEST
 from api.execution import Plans
 from api.kept import KeptAnswers, Made
 from api.plans import Plan
@@ -56,8 +57,10 @@ class Direct:
         if answer is None:
             await self._app(scope, _again(messages, receive), send)
             return
+        if (at_hand := REQUEST.get()) is not None:
+            at_hand.runs("query", answer.operation)
         accept = headers.get(b"accept", b"").decode("latin-1")
-        await _send(send, answer, graphql=prefers_graphql(accept))
+        await _send(send, answer.body, graphql=prefers_graphql(accept))
 
     async def _made(self, body: bytes) -> Made | None:
         planned = self._planned(body)
@@ -65,7 +68,9 @@ class Direct:
             return None
         plan, variables = planned
         data = await plan.answer(self._reads, variables)
-        return None if data is None else Made(encoded({"data": data}), lasting=not plan.tells_time(variables))
+        if data is None:
+            return None
+        return Made(encoded({"data": data}), lasting=not plan.tells_time(variables), operation=plan.name)
 
     def _planned(self, body: bytes) -> tuple[Plan, Variables] | None:
         try:

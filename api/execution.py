@@ -39,9 +39,10 @@ from strawberry.extensions import ParserCache, SchemaExtension, ValidationCache
 from strawberry.types import ExecutionContext, ExecutionResult
 from strawberry.types.execution import PreExecutionError
 
+from api.at_hand import REQUEST
 from api.checks import FAULTS_MAX, RULES, Facts, oversized, variable_faults
 from api.limits import LEVELS_MAX, TOKENS_MAX, measure, refuse_long
-from api.loaders import REQUEST_ID, Context
+from api.loaders import Context
 from api.plans import Plan
 from api.selections import OrdinaryError
 from graph.errors import InDoubtError, InternalError, KnowledgeError, LimitError, UnavailableError, ValidationError
@@ -158,6 +159,9 @@ class Planned(SchemaExtension):
         """Answer before the executor would."""
         asked = self.execution_context
         assert asked.graphql_document is not None
+        operation = get_operation_ast(asked.graphql_document, asked.operation_name)
+        if (at_hand := REQUEST.get()) is not None and operation is not None:
+            at_hand.runs(operation.operation.value, operation.name and operation.name.value)
         plan = self.plans.of(_graphql_schema(asked), asked.query or "", asked.graphql_document, asked.operation_name)
         if plan is not None:
             data = await plan.answer(cast(Context, asked.context).reads, asked.variables or {})
@@ -178,7 +182,7 @@ def facts_of(error: Exception) -> Facts:
         field = None if error.field is None else camel(error.field)
         return Facts(error.code, error.message, field, error.position, error.allowed)
     reference = secrets.token_hex(4)
-    _LOG.error("internal error, reference %s, request %s", reference, REQUEST_ID.get(), exc_info=error)
+    _LOG.error("internal error, reference %s", reference, exc_info=error)
     return Facts("INTERNAL", f"Internal error, reference {reference}")
 
 

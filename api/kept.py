@@ -29,10 +29,17 @@ UNSETTLED_SECONDS = 0.5  # after a commit was seen nothing is looked up for so l
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """An answer, and whether it stays the same until the next commit: ``lasting`` is False where it tells the time."""
+    """An answer.
+
+    Attributes:
+        body: As it is sent.
+        lasting: Whether it stays the same until the next commit: not where it tells the time.
+        operation: The name of the operation that it answers, where it has one.
+    """
 
     body: bytes
     lasting: bool
+    operation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +48,7 @@ class _Kept:
 
     size: int
     version: str = ""
-    body: bytes = b""
+    made: Made | None = None
 
 
 class KeptAnswers:
@@ -60,7 +67,7 @@ class KeptAnswers:
         self._newest = ""
         self._settled_at = 0.0
 
-    async def answer(self, request: bytes, make: Callable[[], Awaitable[Made | None]]) -> bytes | None:
+    async def answer(self, request: bytes, make: Callable[[], Awaitable[Made | None]]) -> Made | None:
         """The answer to a request: a kept one that still holds, or one that is made now; None where none is made.
 
         Args:
@@ -71,21 +78,21 @@ class KeptAnswers:
         if known is None:
             made = await make()
             self._keep(request, made, "")
-            return None if made is None else made.body
+            return made
         version = await self._seen() if self._clock() >= self._settled_at else ""
         if version and version == known.version:
-            return known.body
+            return known.made
         made = await make()
         if version:
             self._keep(request, made, version)
-        return None if made is None else made.body
+        return made
 
     def _keep(self, request: bytes, made: Made | None, version: str) -> None:
         self._kept.pop(request, None)
         if made is None or not made.lasting or len(made.body) > ANSWER_BYTES_MAX or len(request) > REQUEST_BYTES_MAX:
             return
-        body = made.body if version else b""
-        self._kept[request] = _Kept(len(request) + len(body) + ENTRY_BYTES, version, body)
+        size = len(request) + ENTRY_BYTES
+        self._kept[request] = _Kept(size + len(made.body), version, made) if version else _Kept(size)
 
     async def _seen(self) -> str:
         """The version, looked at now; empty where the database does not say, which whoever reads will hear."""

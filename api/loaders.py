@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
@@ -25,8 +24,6 @@ from graph.service import Direction, Moment, Page, Service
 ANSWER_OBJECTS_MAX = 20_000  # in lists within lists: about two seconds of work for graphql-core
 IDS_MAX = 10_000  # the service takes no more ids in one call
 
-REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="-")
-"""The id of the request at hand, for the log and for its answer's headers."""
 Row = dict[str, Any]
 """A map as the service gives it."""
 K = TypeVar("K", bound=Hashable)

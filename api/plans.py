@@ -19,7 +19,7 @@ from api import written
 from api.fields import read_instant
 from api.ids import cursor, place_after
 from api.inputs import checked_prefix, instant
-from api.loaders import ANSWER_OBJECTS_MAX, REQUEST_ID
+from api.loaders import ANSWER_OBJECTS_MAX
 from api.selections import Asked, OrdinaryError, Selected, Variables
 from api.wire import encoded
 from api.written import Map, Written
@@ -51,6 +51,7 @@ class Plan:
 
     def __init__(self, schema: GraphQLSchema, document: DocumentNode, operation_name: str | None) -> None:
         asked = Asked.of(schema, document, operation_name)
+        self.name = None if asked.operation.name is None else asked.operation.name.value
         self.variables = asked.operation.variable_definitions or ()
         self._roots = {name: _root(asked, nodes) for name, nodes in asked.roots().items()}
         self._names_stale = _STALE in (document.loc.source.body if document.loc is not None else _STALE)
@@ -70,7 +71,7 @@ class Plan:
         except (OrdinaryError, KnowledgeError, TimeoutError):
             return None
         except Exception:  # noqa: BLE001  whatever it is, there is another way to the answer
-            _LOG.exception("a plan failed, the executor answers in its place; request %s", REQUEST_ID.get())
+            _LOG.exception("a plan failed, the executor answers in its place")
             return None
         return dict(zip(self._roots, answers, strict=True))
 

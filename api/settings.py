@@ -10,6 +10,7 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
+from api.logs import FORMS, TEXT
 from graph import rankers
 from graph.embedding.choice import DEFAULT, Choice
 from graph.errors import ValidationError
@@ -40,6 +41,7 @@ class Settings:
     ranker: str = rankers.DEFAULT
     chat: ChatChoice = NOBODY
     stages: Mapping[str, str] = field(default_factory=dict[str, str])
+    log_format: str = TEXT
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -49,13 +51,18 @@ class Settings:
             environment: Variables by name; those of this process when None.
 
         Raises:
-            ValidationError: WHENCE_LOG names no level, WHENCE_RANKER no ranker, or WHENCE_EMBEDDER_DIMENSIONS is no
-                number.
+            ValidationError: WHENCE_LOG names no level, WHENCE_LOG_FORMAT no form, WHENCE_RANKER no ranker, or
+                WHENCE_EMBEDDER_DIMENSIONS is no number.
         """
         given = {name: value for name, value in (environment or os.environ).items() if value}
         level = given.get("WHENCE_LOG", "INFO").upper()
         if level not in _LEVELS:
             raise ValidationError("WHENCE_LOG names no level", field="WHENCE_LOG", allowed=", ".join(_LEVELS))
+        form = given.get("WHENCE_LOG_FORMAT", TEXT).lower()
+        if form not in FORMS:
+            raise ValidationError(
+                "WHENCE_LOG_FORMAT names no form", field="WHENCE_LOG_FORMAT", allowed=", ".join(FORMS)
+            )
         home = given.get("WHENCE_HOME")
         return cls(
             home=Path(home).expanduser().absolute() if home else user_data_path("whence", appauthor=False),
@@ -69,6 +76,7 @@ class Settings:
             chat=ChatChoice(
                 given.get("WHENCE_CHAT", ""), given.get("WHENCE_CHAT_MODEL", ""), given.get("WHENCE_CHAT_KEY", "")
             ),
+            log_format=form,
             stages={
                 name.removeprefix(_STAGE).lower(): where for name, where in given.items() if name.startswith(_STAGE)
             },

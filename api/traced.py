@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import time
 from collections.abc import Callable
 from urllib.parse import quote
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.loaders import REQUEST_ID
+from api.at_hand import REQUEST, AtHand
 from graph import received
 
 _SAFETY = [
@@ -34,23 +33,34 @@ class Traced:
             await self.app(scope, receive, send)
             return
         self._asked()
-        request_id = secrets.token_hex(6)
-        token = REQUEST_ID.set(request_id)
+        at_hand = AtHand.of(scope["headers"])
+        token = REQUEST.set(at_hand)
         started, status = time.perf_counter(), 0
 
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *_SAFETY, (b"x-request-id", request_id.encode())]
+                message["headers"] = [*message.get("headers", ()), *_SAFETY, (b"x-request-id", at_hand.id.encode())]
             await send(message)
 
         try:
             with received.allowed(received.ANSWER_BYTES_MAX):
                 await self.app(scope, receive, sending)
         finally:
-            path = quote(scope["path"], errors="replace")  # what a caller sends must not forge a line of the log
-            spent = (time.perf_counter() - started) * 1000
-            _LOG.info("%s %s %s %d %.1f ms", request_id, scope["method"], path, status, spent)
-            REQUEST_ID.reset(token)
+            _tell(scope, at_hand, status, time.perf_counter() - started)
+            REQUEST.reset(token)
             self._asked()
+
+
+def _tell(scope: Scope, at_hand: AtHand, status: int, seconds: float) -> None:
+    """Log how a request went."""
+    facts = {
+        "method": scope["method"],
+        "path": quote(scope["path"], errors="replace"),
+        "status": status,
+        "ms": round(seconds * 1000, 1),
+        "kind": at_hand.kind,
+        "operation": at_hand.operation,
+    }
+    _LOG.info("answered", extra={"facts": facts})

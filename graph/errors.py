@@ -18,6 +18,12 @@ def quoted(text: str) -> str:
     return repr(text[:QUOTED_CHARS_MAX]) + ("…" if len(text) > QUOTED_CHARS_MAX else "")
 
 
+def failure_name(error: BaseException) -> str:
+    """What the log and the metrics call a failure: the last word of the database's code for it, else its class."""
+    code = getattr(error, "code", None)
+    return code.rpartition(".")[2] if isinstance(code, str) and code else type(error).__name__
+
+
 class KnowledgeError(Exception):
     """A refusal or a failure that the caller is told of.
 

@@ -32,7 +32,7 @@ from neomodel import (
 )
 
 from graph import queries
-from graph.errors import UnavailableError
+from graph.errors import UnavailableError, failure_name
 from graph.knowledge import Kind, State
 
 STATE_LABELS = tuple(state.value.capitalize() for state in State)
@@ -257,13 +257,18 @@ async def install(driver: AsyncDriver, database: str) -> None:
         try:
             await _create(driver, database, name)
         except ClientError as error:
-            _LOG.warning("%s cannot be created: %s", name, error)
+            _tell(f"{name} cannot be created", error)
     await driver.execute_query("CALL db.awaitIndexes(60)", database_=database)
     if still := await absent(driver, database):
         raise UnavailableError(
             f"the database lacks {', '.join(sorted(still))}",
             allowed="a database in which nothing else has these names or properties, or one of its own",
         )
+
+
+def _tell(what: str, error: Exception) -> None:
+    _LOG.warning("%s: %s", what, failure_name(error))
+    _LOG.debug("%s: %s", what, error)
 
 
 async def install_vectors(driver: AsyncDriver, database: str, index: str, dimensions: int) -> None:
@@ -283,7 +288,7 @@ async def install_vectors(driver: AsyncDriver, database: str, index: str, dimens
         await driver.execute_query(statement.text, {"index": index, "dimensions": dimensions}, database_=database)
         await driver.execute_query("CALL db.awaitIndex($name, 300)", {"name": index}, database_=database)
     except (Neo4jError, DriverError) as error:
-        _LOG.warning("the vector index %s cannot be had: %s", index, error)
+        _tell(f"the vector index {index} cannot be had", error)
         raise UnavailableError("the index of the vectors cannot be had", allowed="the same request later") from error
 
 
@@ -296,7 +301,7 @@ async def drop_vectors(driver: AsyncDriver, database: str, index: str) -> None:
     try:
         await driver.execute_query("DROP INDEX $name IF EXISTS", {"name": index}, database_=database)
     except (Neo4jError, DriverError) as error:
-        _LOG.warning("the vector index %s cannot be dropped: %s", index, error)
+        _tell(f"the vector index {index} cannot be dropped", error)
         raise UnavailableError("the index of the vectors cannot be had", allowed="the same request later") from error
 
 

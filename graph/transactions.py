@@ -18,7 +18,15 @@ from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction, Asyn
 from neo4j.exceptions import AuthError, ClientError, DriverError, IncompleteCommit, Neo4jError, TransientError
 
 from graph import received
-from graph.errors import InDoubtError, InternalError, KnowledgeError, LimitError, TooSlowError, UnavailableError
+from graph.errors import (
+    InDoubtError,
+    InternalError,
+    KnowledgeError,
+    LimitError,
+    TooSlowError,
+    UnavailableError,
+    failure_name,
+)
 
 TRANSACTIONS_MAX = 64  # at once; more of them finish none sooner, and all have to fit into the driver's hundred
 SLACK_SECONDS = 0.5  # the server is given the deadline, the client this much more to hear of it
@@ -220,7 +228,7 @@ class Transactions:
             raise _too_slow() from error
         except (Neo4jError, DriverError) as error:
             if course.committing and access == neo4j.WRITE_ACCESS and _leaves_doubt(error):
-                _LOG.warning("commit in doubt, %s: %s", getattr(error, "code", type(error).__name__), error)
+                _tell("a commit is in doubt", error)
                 raise _in_doubt() from error
             raise ours(error) from error
 
@@ -263,7 +271,7 @@ def _names(error: Exception, *words: str) -> bool:
 
 def ours(error: Neo4jError | DriverError) -> KnowledgeError:
     """The one table from the driver's errors to ours; database text goes to the log only."""
-    _LOG.warning("database error %s: %s", getattr(error, "code", type(error).__name__), error)
+    _tell("the database failed", error)
     if _names(error, *_OUT_OF_TIME):
         return _too_slow()
     if received.passed() or _names(error, *_OUT_OF_MEMORY):
@@ -277,6 +285,12 @@ def ours(error: Neo4jError | DriverError) -> KnowledgeError:
     if isinstance(error, ClientError):
         return InternalError("the database refused a statement")
     return UnavailableError("the database cannot be had", allowed="the same request later")
+
+
+def _tell(what: str, error: Exception) -> None:
+    """Note a failure by its name; what the database says of it may hold what was stored."""
+    _LOG.warning("%s: %s", what, failure_name(error))
+    _LOG.debug("%s: %s", what, error)
 
 
 def _too_slow() -> TooSlowError:

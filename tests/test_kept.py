@@ -52,7 +52,8 @@ class Database:
             self.made += 1
             return Made(b"answer %d" % self.at if body is None else body, lasting)
 
-        return await self.answers.answer(request, make)
+        made = await self.answers.answer(request, make)
+        return None if made is None else made.body
 
     def spent(self) -> tuple[int, int]:
         """Versions asked and answers made since the last look."""
