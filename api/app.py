@@ -19,6 +19,7 @@ from api.checks import Facts
 from api.direct import Direct
 from api.execution import Plans, ServedSchema, facts_of
 from api.graphql_endpoint import GraphQLEndpoint
+from api.metrics import Metrics
 from api.refusals import Answer, refusal
 from api.routes import Routes
 from api.schema import build_schema
@@ -62,6 +63,7 @@ def create_app(
     semantic: Semantic | None = None,
     asked: Callable[[], None] = lambda: None,
     stages: Stages | None = None,
+    metrics: Metrics | None = None,
 ) -> ASGIApp:
     """Join the service and the schema to an ASGI application; nothing is opened, so nothing needs closing.
 
@@ -72,6 +74,7 @@ def create_app(
         semantic: Finds by meaning; without it words alone do.
         asked: Called whenever a request comes and whenever it was answered.
         stages: The steps of ingestion; those of the settings, by words alone, unless given.
+        metrics: Told at /metrics, if there are any.
     """
     learning = stages or chosen(service, None, settings.stages)
     plans, reads = Plans(), CompiledReads(service)
@@ -92,9 +95,10 @@ def create_app(
             Route("/healthz", _health),
             Route("/readyz", routes.ready),
             Route("/export/{file:path}", routes.export),
+            *([] if metrics is None else [Route("/metrics", metrics.answer)]),
             *analyst.routes(),
             Route(agent_endpoint.PATH, AgentEndpoint(agents, BODY_BYTES_MAX)),
         ],
         exception_handlers={RoutingError: _unrouted, Exception: _failed},
     )
-    return Traced(Direct(framework, plans, reads), asked)
+    return Traced(Direct(framework, plans, reads), asked, metrics)

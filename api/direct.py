@@ -13,6 +13,7 @@ from typing import Any, cast
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api import tracing
 from api.at_hand import REQUEST
 from api.execution import Plans
 from api.kept import KeptAnswers, Made
@@ -57,8 +58,9 @@ class Direct:
         if answer is None:
             await self._app(scope, _again(messages, receive), send)
             return
-        if (at_hand := REQUEST.get()) is not None:
-            at_hand.runs("query", answer.operation)
+        if (at_hand := REQUEST.get()) is not None and at_hand.kind is None:  # it was kept, and nothing ran
+            with tracing.operation():
+                at_hand.runs("query", answer.operation)
         accept = headers.get(b"accept", b"").decode("latin-1")
         await _send(send, answer.body, graphql=prefers_graphql(accept))
 
@@ -67,7 +69,10 @@ class Direct:
         if planned is None:
             return None
         plan, variables = planned
-        data = await plan.answer(self._reads, variables)
+        with tracing.operation():
+            if (at_hand := REQUEST.get()) is not None:
+                at_hand.runs("query", plan.name)
+            data = await plan.answer(self._reads, variables)
         if data is None:
             return None
         return Made(encoded({"data": data}), lasting=not plan.tells_time(variables), operation=plan.name)

@@ -19,7 +19,7 @@ import asyncio
 import logging
 import re
 import secrets
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import strawberry
@@ -39,12 +39,14 @@ from strawberry.extensions import ParserCache, SchemaExtension, ValidationCache
 from strawberry.types import ExecutionContext, ExecutionResult
 from strawberry.types.execution import PreExecutionError
 
+from api import tracing
 from api.at_hand import REQUEST
 from api.checks import FAULTS_MAX, RULES, Facts, oversized, variable_faults
 from api.limits import LEVELS_MAX, TOKENS_MAX, measure, refuse_long
 from api.loaders import Context
 from api.plans import Plan
 from api.selections import OrdinaryError
+from graph import observed
 from graph.errors import InDoubtError, InternalError, KnowledgeError, LimitError, UnavailableError, ValidationError
 from graph.service import NODES_MAX
 
@@ -256,6 +258,12 @@ def _behind_event(error: GraphQLError) -> GraphQLError:
     return GraphQLError(refusal.message, error.nodes, error.source, error.positions, error.path, refusal)
 
 
+def _count(errors: Sequence[GraphQLError]) -> None:
+    """Tell of what a caller is refused."""
+    for error in errors:
+        observed.observer().refused(str((error.extensions or {}).get("code")))
+
+
 class ServedSchema(strawberry.Schema):
     """A schema whose errors all carry a code, and whose failures stay in the log."""
 
@@ -266,14 +274,17 @@ class ServedSchema(strawberry.Schema):
             if kwargs.get("operation_name") is None:
                 _refuse_unnamed(query or "")
         except KnowledgeError as error:
-            refusal = GraphQLError(error.message, original_error=error)
-            return PreExecutionError(data=None, errors=[told(refusal)])
+            refusal = told(GraphQLError(error.message, original_error=error))
+            _count([refusal])
+            return PreExecutionError(data=None, errors=[refusal])
         try:
-            async with asyncio.timeout(REQUEST_SECONDS):
-                result = await super().execute(query, *args, **kwargs)
+            with tracing.operation():
+                async with asyncio.timeout(REQUEST_SECONDS):
+                    result = await super().execute(query, *args, **kwargs)
         except TimeoutError:
-            slow = _too_slow(mutation=_is_mutation(query or "", kwargs.get("operation_name")))
-            return ExecutionResult(data=None, errors=[told(slow)])
+            slow = told(_too_slow(mutation=_is_mutation(query or "", kwargs.get("operation_name"))))
+            _count([slow])
+            return ExecutionResult(data=None, errors=[slow])
         if not result.errors:
             return result
         # One branch that ran into a bound says it for all its siblings.
@@ -285,6 +296,7 @@ class ServedSchema(strawberry.Schema):
             variables: Mapping[str, Any] = kwargs.get("variable_values") or {}
             result.errors = self._coercion_errors(query, kwargs.get("operation_name"), variables) or result.errors
         result.errors = [told(error) for error in result.errors]
+        _count(result.errors)
         return result
 
     def admits(self, query: str) -> bool:

@@ -20,15 +20,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from api import embedders, presence
+from api import embedders, presence, tracing
 from api.analyst import browser_settings
 from api.connect import named
 from api.course import watched
 from api.interrupt import ends_as_interrupt
+from api.metrics import Metrics
 from api.presence import Presence
 from api.screen import Screen
 from api.serving import serve
 from api.settings import Settings
+from graph import observed
 from graph.embedded import SERVE, Connection, EmbeddedNeo4j
 from graph.embedded.secret import write_private
 from graph.embedding.filler import Filler
@@ -72,13 +74,16 @@ def up(settings: Settings, wanted: Wanted, screen: Screen) -> int:
         0 when it was told to end, 130 when it was interrupted.
 
     Raises:
-        ValidationError: the ready file cannot be written.
+        ValidationError: the ready file cannot be written, or traces are asked for in a way that is not known.
         UnavailableError: the home or the address is in use, or the database cannot be had.
     """
     signals: list[int] = []
     ends_as_interrupt(signals.append)
     try:
-        with presence.held(settings.home, embedded=settings.neo4j_uri is None) as mine:
+        with (
+            tracing.exported(os.environ),
+            presence.held(settings.home, embedded=settings.neo4j_uri is None) as mine,
+        ):
             wanted = replace(wanted, port=_free_port(wanted))
             _require_ready_file(wanted.ready_file)
             with (
@@ -172,6 +177,7 @@ async def _serve(
             await _demo(settings, store, screen)
         filler = None if embedder is None else Filler(store, embedder)
         service = Service(store) if filler is None else Service(store, grown=filler.wake)
+        metrics = Metrics(service, connection.folder)
         reached: asyncio.Future[tuple[str, int]] = asyncio.get_running_loop().create_future()
         serving = asyncio.ensure_future(
             serve(
@@ -182,16 +188,18 @@ async def _serve(
                 semantic=None if filler is None else Semantic(filler.embedder, filler.representations),
                 asked=(lambda: None) if filler is None else filler.give_way,
                 stages=chosen(service, embedder, settings.stages, chat),
+                metrics=metrics,
                 ready=lambda host, port: reached.set_result((host, port)),
             )
         )
-        async with _beside(service.readiness.watch(restart)), _ended(serving):
-            await asyncio.wait((serving, reached), return_when=asyncio.FIRST_COMPLETED)
-            if reached.done() and await _answers(service, *reached.result(), serving):
-                mine = replace(mine, url=_url(*reached.result()))
-                with _announced(mine, settings, wanted, screen):
-                    async with _beside(_afterwards(store, filler)):
-                        await asyncio.shield(serving)
+        with observed.by(metrics):
+            async with _beside(service.readiness.watch(restart)), _ended(serving):
+                await asyncio.wait((serving, reached), return_when=asyncio.FIRST_COMPLETED)
+                if reached.done() and await _answers(service, *reached.result(), serving):
+                    mine = replace(mine, url=_url(*reached.result()))
+                    with _announced(mine, settings, wanted, screen):
+                        async with _beside(_afterwards(store, filler)):
+                            await asyncio.shield(serving)
 
 
 async def _afterwards(store: Store, filler: Filler | None) -> None:

@@ -13,6 +13,7 @@ from starlette.types import Message, Receive
 
 from api.checks import Facts
 from api.wire import BODY_BYTES_MAX, encoded
+from graph import observed
 
 _STATUS = {"VALIDATION": 400, "NOT_FOUND": 404, "LIMIT": 413, "UNAVAILABLE": 503}
 
@@ -27,6 +28,7 @@ class Answer(JSONResponse):
 
 def refusal(facts: Facts, status: int | None = None, headers: Mapping[str, str] | None = None) -> Response:
     """The answer that tells facts; its status is that of their code unless given."""
+    observed.observer().refused(facts.code)
     body = {"errors": [{"message": facts.message, "extensions": facts.extensions}]}
     return Answer(body, status or _STATUS.get(facts.code, 500), headers)
 

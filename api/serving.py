@@ -11,6 +11,7 @@ import uvicorn
 
 from api.app import create_app
 from api.connections import BoundedConnection
+from api.metrics import Metrics
 from api.settings import Settings
 from graph.embedding.semantic import Semantic
 from graph.errors import UnavailableError
@@ -50,6 +51,7 @@ async def serve(
     semantic: Semantic | None = None,
     asked: Callable[[], None] = lambda: None,
     stages: Stages | None = None,
+    metrics: Metrics | None = None,
     ready: Callable[[str, int], None] = lambda _host, _port: None,
 ) -> None:
     """Answer requests until SIGINT or SIGTERM, or until this task is cancelled; then finish those under way.
@@ -64,6 +66,7 @@ async def serve(
         semantic: Finds by meaning; without it words alone do.
         asked: Called whenever a request comes and whenever it was answered.
         stages: The steps of ingestion; those of the settings, by words alone, unless given.
+        metrics: Told at /metrics, if there are any.
         ready: Told the address and the real port once connections are accepted.
 
     Raises:
@@ -75,7 +78,7 @@ async def serve(
     except OSError as error:
         raise UnavailableError(f"{host}:{port} cannot be listened on", field="port", allowed="a free port") from error
     config = uvicorn.Config(
-        create_app(service, settings, semantic=semantic, stages=stages, asked=asked),
+        create_app(service, settings, semantic=semantic, stages=stages, asked=asked, metrics=metrics),
         http=BoundedConnection,
         ws="none",
         lifespan="off",

@@ -1,4 +1,4 @@
-"""What every request goes through first: it gets an id and a bound, and how it went is logged."""
+"""What every request goes through first: it gets an id and a bound, and how it went is told."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import time
 from collections.abc import Callable
 from urllib.parse import quote
 
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api import tracing
 from api.at_hand import REQUEST, AtHand
+from api.metrics import Metrics
 from graph import received
 
 _SAFETY = [
@@ -21,11 +24,18 @@ _LOG = logging.getLogger("whence.http")
 
 
 class Traced:
-    """Gives each request an id and a bound, logs how it went, and sets the headers that every answer has."""
+    """Gives each request an id and a bound, tells how it went, and sets the headers that every answer has.
 
-    def __init__(self, app: ASGIApp, asked: Callable[[], None]) -> None:
+    Args:
+        app: Answers.
+        asked: Called whenever a request comes and whenever it was answered.
+        metrics: Where requests are counted and timed, if they are.
+    """
+
+    def __init__(self, app: ASGIApp, asked: Callable[[], None], metrics: Metrics | None = None) -> None:
         self.app = app
         self._asked = asked
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, whichever way it goes from here."""
@@ -44,23 +54,38 @@ class Traced:
                 message["headers"] = [*message.get("headers", ()), *_SAFETY, (b"x-request-id", at_hand.id.encode())]
             await send(message)
 
-        try:
-            with received.allowed(received.ANSWER_BYTES_MAX):
-                await self.app(scope, receive, sending)
-        finally:
-            _tell(scope, at_hand, status, time.perf_counter() - started)
-            REQUEST.reset(token)
-            self._asked()
+        with tracing.request(at_hand, scope["method"], scope["headers"]) as span:
+            try:
+                with received.allowed(received.ANSWER_BYTES_MAX):
+                    await self.app(scope, receive, sending)
+            finally:
+                self._note(scope, status, time.perf_counter() - started, at_hand, span)
+                REQUEST.reset(token)
+                self._asked()
+
+    def _note(
+        self, scope: Scope, status: int, seconds: float, at_hand: AtHand, span: tracing.RequestSpan | None
+    ) -> None:
+        """Tell the trace, the metrics and the log how a request went."""
+        route, method = _route(scope), scope["method"]
+        if span is not None:
+            span.note(route, status)
+        if self._metrics is not None:
+            self._metrics.request(route, method, status, seconds, at_hand.kind)
+        facts = {
+            "method": method,
+            "path": quote(scope["path"], errors="replace"),
+            "status": status,
+            "ms": round(seconds * 1000, 1),
+            "kind": at_hand.kind,
+            "operation": at_hand.operation,
+        }
+        _LOG.info("answered", extra={"facts": facts})
 
 
-def _tell(scope: Scope, at_hand: AtHand, status: int, seconds: float) -> None:
-    """Log how a request went."""
-    facts = {
-        "method": scope["method"],
-        "path": quote(scope["path"], errors="replace"),
-        "status": status,
-        "ms": round(seconds * 1000, 1),
-        "kind": at_hand.kind,
-        "operation": at_hand.operation,
-    }
-    _LOG.info("answered", extra={"facts": facts})
+def _route(scope: Scope) -> str:
+    """The path of the route that answered, its parameters unfilled; that of what was answered before there was one."""
+    route = scope.get("route")
+    if isinstance(route, Route):
+        return route.path
+    return "/graphql" if scope["path"] == "/graphql" else "other"

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from neo4j import AsyncManagedTransaction
 
-from graph import queries, risk
+from graph import observed, queries, risk
 from graph.errors import UnavailableError
 from graph.journal import GENESIS_HASH, Event, Head
 from graph.knowledge import NodeId, instant_text
@@ -56,7 +56,11 @@ class Batch:
 
 async def run(tx: AsyncManagedTransaction, name: str, **params: Any) -> list[Row]:
     """The rows of a statement in this transaction, each a map by column."""
-    return await (await tx.run(queries.load(name).text, params)).data()
+
+    async def asked() -> list[Row]:
+        return await (await tx.run(queries.load(name).text, params)).data()
+
+    return await observed.statement(name, asked(), len)
 
 
 async def lock(tx: AsyncManagedTransaction, project: str, *, rebuilding: bool = False) -> Head:

@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import regex
 
+from graph import observed
 from graph.errors import LimitError, ValidationError
 from graph.knowledge import checked_text, named
 from graph.retrieval import OMISSIONS_MAX, TEXT_CHARS_MAX, WANTED_MAX, Asked, Found, Item, Retrieval
@@ -103,7 +104,9 @@ async def block(retrieval: Retrieval, asked: Asked, budget: int, form: Format) -
     checked_text(asked.text, "goal", chars_max=TEXT_CHARS_MAX)
     found = await retrieval.search(asked, items_for(budget), evidence=True)
     # Counting takes milliseconds, in which others are to have their turn.
-    return await asyncio.to_thread(assemble, asked.project, found, budget, form)
+    made = await asyncio.to_thread(assemble, asked.project, found, budget, form)
+    observed.observer().block(made.tokens)
+    return made
 
 
 def items_for(budget: int) -> int:

@@ -10,14 +10,17 @@ a shared transaction fails for a reason that may lie in one of them, each is tri
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import Context, copy_context
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Protocol, cast
 
+from graph import observed
 from graph.commands import Command
 from graph.errors import InDoubtError, KnowledgeError, TooSlowError, UnavailableError
 from graph.slices import projects
@@ -53,6 +56,7 @@ class Request:
         deadline: When the caller goes, by the event loop's clock.
         answer: Done when the caller is answered or has gone.
         under_way: Whether a transaction has it, so that it may come to be taken.
+        context: Of the caller: a transaction that several share is told of as the first one's.
     """
 
     commands: Sequence[Command]
@@ -61,6 +65,7 @@ class Request:
     deadline: float
     answer: asyncio.Future[list[Answer]]
     under_way: bool = False
+    context: Context = field(default_factory=copy_context)
 
 
 class Lines:
@@ -173,6 +178,19 @@ class GroupCommit:
         """
         if not commands:
             return []
+        begun, observer = time.perf_counter(), observed.observer()
+        try:
+            answers = await self._appended(commands, seconds)
+        except KnowledgeError as error:
+            observer.appended([error.code] * len(commands), time.perf_counter() - begun)
+            raise
+        observer.appended(list(map(_outcome, answers)), time.perf_counter() - begun)
+        for answer in answers:
+            if isinstance(answer, Taken) and answer.applied and answer.newly_at_risk:
+                observer.spread(answer.newly_at_risk)
+        return answers
+
+    async def _appended(self, commands: Sequence[Command], seconds: float) -> list[Answer]:
         loop = asyncio.get_running_loop()
         concerned = frozenset(projects(commands, rules=True))
         chars = sum(_chars(command.payload) for command in commands)
@@ -212,7 +230,7 @@ class GroupCommit:
     def _start(self) -> None:
         self._woken = False
         while len(self._running) < BATCHES_MAX and (together := self._lines.take()):
-            task = asyncio.create_task(self._commit(together))
+            task = asyncio.create_task(self._commit(together), context=together[0].context)
             self._running.add(task)
             task.add_done_callback(partial(self._over, together))
 
@@ -259,6 +277,13 @@ class GroupCommit:
                 request.under_way = False
             raise
         return ([next(answers) for _ in request.commands] for request in together)
+
+
+def _outcome(answer: Answer) -> str:
+    """What became of a command, in one word."""
+    if isinstance(answer, KnowledgeError):
+        return answer.code
+    return "new" if answer.applied else "repeat"
 
 
 def _may_lie_in_one(error: Exception) -> bool:

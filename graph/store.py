@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction
 from neo4j.exceptions import AuthError, ConfigurationError, DriverError, Neo4jError
 
-from graph import lifecycle, projection, queries, received, schema
+from graph import lifecycle, observed, projection, queries, received, schema
 from graph.batch import Batch, Statement, load, lock, mark, run, write
 from graph.commands import Command
 from graph.concept import Verdict, verdict_of
@@ -150,9 +150,14 @@ class Store:
         """
         query = queries.load(name)
         query = query if depth is None else query.walking(depth)
-        record = await self._transactions.read_repeated(query.gathered().text, params, seconds)
-        assert record is not None, "an aggregation gives a record"
-        return [dict(zip(query.returns, row, strict=True)) for row in record[0]]
+
+        async def asked() -> list[list[Any]]:
+            record = await self._transactions.read_repeated(query.gathered().text, params, seconds)
+            assert record is not None, "an aggregation gives a record"
+            return record[0]
+
+        rows = await observed.statement(name, asked(), len)
+        return [dict(zip(query.returns, row, strict=True)) for row in rows]
 
     async def single(self, query: Query, **params: Any) -> list[Any] | None:
         """The columns of the one record of a read statement; None when it gives none.
@@ -162,7 +167,16 @@ class Store:
         Raises:
             UnavailableError: the database cannot be had, or did not answer in time.
         """
-        return await self._transactions.read_single(query.text, params, SINGLE_SECONDS)
+        asked = self._transactions.read_single(query.text, params, SINGLE_SECONDS)
+        return await observed.statement(query.name, asked, lambda record: record is not None)
+
+    async def totals(self) -> Row:
+        """How many ``projects`` there are, and how many ``events`` their journals hold together.
+
+        Raises:
+            UnavailableError: the database cannot be had, or did not answer in time.
+        """
+        return (await self.read("journal_totals"))[0]
 
     async def version(self) -> str:
         """What changes with every commit, whoever makes it: see ``Transactions.version``.
@@ -170,7 +184,7 @@ class Store:
         Raises:
             UnavailableError: the database cannot be had, or did not answer in time.
         """
-        return await self._transactions.version(VERSION_SECONDS)
+        return await observed.statement("version", self._transactions.version(VERSION_SECONDS), lambda _version: 1)
 
     async def stream(self, name: str, page: Callable[[Row | None], Mapping[str, Any]], size: int) -> AsyncIterator[Row]:
         """All rows of a paged read statement, one page in memory at a time.
@@ -285,7 +299,7 @@ class Store:
         self.require_room()
 
         async def work(tx: AsyncManagedTransaction) -> list[Row]:
-            return await (await tx.run(queries.load(name).text, params)).data()
+            return await run(tx, name, **params)
 
         return await self._transactions.write(work, seconds)
 

@@ -17,7 +17,7 @@ import neo4j
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction, AsyncSession
 from neo4j.exceptions import AuthError, ClientError, DriverError, IncompleteCommit, Neo4jError, TransientError
 
-from graph import received
+from graph import observed, received
 from graph.errors import (
     InDoubtError,
     InternalError,
@@ -40,9 +40,15 @@ Work = Callable[[AsyncManagedTransaction], Awaitable[T]]
 
 @dataclass(slots=True)
 class _Course:
-    """Whether the work of a transaction is done, so that only its commit can be under way."""
+    """How a transaction goes.
+
+    Attributes:
+        committing: Whether its work is done, so that only its commit can be under way.
+        failure: What its last attempt met; empty before the first.
+    """
 
     committing: bool = False
+    failure: str = ""
 
 
 class Transactions:
@@ -237,11 +243,14 @@ def _bounded(work: Work[T], course: _Course) -> Work[T]:
     """The work, in which errors that the driver would repeat in vain are ours already, so that it lets them pass."""
 
     async def bounded(tx: AsyncManagedTransaction) -> T:
-        course.committing = False
+        if course.failure:
+            observed.observer().retried(course.failure)
+        course.committing, course.failure = False, "Commit"
         try:
             with received.counted():
                 result = await work(tx)
         except (TransientError, DriverError) as error:
+            course.failure = failure_name(error)
             if received.passed() or _names(error, *_OUT_OF_MEMORY, *_OUT_OF_TIME):
                 raise ours(error) from error
             raise

@@ -173,7 +173,14 @@ GIVEN: Row = {
 
 # Reads the heads, policies or fillings of projects, of which there are few; and what has no project or no key.
 UNINDEXED = frozenset(
-    {"project_list", "projects_rebuilding", "audit_census", "repair_nameless_drop", "representations_due"}
+    {
+        "project_list",
+        "journal_totals",
+        "projects_rebuilding",
+        "audit_census",
+        "repair_nameless_drop",
+        "representations_due",
+    }
     | {"representations_fillings", "policies_kept"}
 )
 # Where the answer or the work is a whole project's, as the bounds say, or where any of a project's will do.

@@ -94,6 +94,8 @@ def test_a_project_without_events_has_no_head_and_no_name(scenario: Stage) -> No
     )
     scenario(given=given, when=("project_head", {}), rows=[])
     scenario(given=given, when=("project_list", {}), rows=[{"name": "b"}, {"name": "q"}])
+    scenario(given=given, when=("journal_totals", {}), rows=[{"projects": 2, "events": 3}])
+    scenario(given="CREATE (:Aging)", when=("journal_totals", {}), rows=[{"projects": 0, "events": 0}])
 
 
 def test_only_a_head_without_events_is_dropped(scenario: Stage) -> None:

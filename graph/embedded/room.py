@@ -33,7 +33,7 @@ def require_room_for_start(folder: Path) -> None:
     Raises:
         UnavailableError: the disk under the folder is almost full, or the folder is gone.
     """
-    total, free = _disk(folder)
+    total, free = disk_of(folder)
     _require(folder, free, start_bytes(total), "a start of Neo4j wants more")
 
 
@@ -43,11 +43,11 @@ def require_room_for_appends(folder: Path) -> None:
     Raises:
         UnavailableError: less than the floor is free on the disk under the folder, or the folder is gone.
     """
-    total, free = _disk(folder)
+    total, free = disk_of(folder)
     _require(folder, free, floor_bytes(total), "nothing can be appended; reading goes on")
 
 
-def _disk(folder: Path) -> tuple[int, int]:
+def disk_of(folder: Path) -> tuple[int, int]:
     """The bytes of the disk under a folder, and those that are free."""
     try:
         disk = shutil.disk_usage(folder)

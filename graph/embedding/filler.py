@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from graph import observed
 from graph.embedding.embedder import Embedder, Vector
 from graph.embedding.representations import Filled, Representations, Wanted
 from graph.errors import KnowledgeError, NotFoundError, ValidationError
@@ -153,6 +154,7 @@ class Filler:
     async def _fill(self, filled: Filled, progress: Callable[[int, int], None] = unwatched) -> int:
         made, after, ends = 0, filled.seq, False
         while not ends:
+            observed.observer().due(filled.project, max(0, filled.head - after))
             gathered = _Gathered(after)
             try:
                 ends = await self._gather(filled, gathered, progress)
@@ -161,13 +163,16 @@ class Filler:
                 raise
             made += await self._write(filled.project, after, gathered)
             after = gathered.until
+        observed.observer().due(filled.project, 0)
         return made
 
     async def _write(self, project: str, after: int, gathered: _Gathered) -> int:
         if gathered.until == after:
             return 0
         found = list(gathered.found.items())
-        return await self.representations.put(project, after, gathered.until, found, seconds=BATCH_SECONDS)
+        written = await self.representations.put(project, after, gathered.until, found, seconds=BATCH_SECONDS)
+        observed.observer().embedded(written)
+        return written
 
     async def _gather(self, filled: Filled, gathered: _Gathered, progress: Callable[[int, int], None]) -> bool:
         """Gather what one transaction is to write; whether the journal ends there."""
