@@ -6,19 +6,22 @@ A number without separators that one check digit alone confirms is one only wher
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from graph import check_digits as check
-from graph.secret_forms import Span
+from graph.scanning import Seen, Span
 
 _NAME_CHARS = 48  # before a number, in which its name may stand
+_MARKER_CHARS = 52
 _USER_CHARS_MAX = 64  # RFC 5321
 _FILES = frozenset(
     ("png", "jpg", "jpeg", "gif", "svg", "webp", "css", "js", "ts", "json", "html", "txt", "yaml", "yml")
 )
 _DOMAIN = re.compile(r"@(?:[\w-]{1,63}+\.){1,8}([^\W\d_]{2,24}|xn--[a-z0-9-]{2,59})(?![\w-]|\.\w)(?!\()")
-_IN_ADDRESS = re.compile(r"//[^\s/]*\Z")  # who signs in where, as addresses write it
+_USER_BACKWARDS = re.compile(r"(?:[^\W_]|[._%+-])+")
+_IN_ADDRESS = re.compile(r"//[^\s/:]*(?::(?!\d{1,5}/)[^\s@]*|[^\s/]*)\Z")  # who signs in where, as addresses write it
 _ADDRESS_CHARS = 256  # before the mail sign of one
 _NOT_MAIL = re.compile(r":[~\w.-]{0,64}/")  # the place on a machine, as version control and copying write it
 
@@ -30,31 +33,36 @@ class _Number:
     Attributes:
         kind: As it stands in what replaces it.
         valid: Tells by the number without separators.
-        named: What must stand before it, in lower case, where the shape alone says little.
+        named: Words in lower case of which one must stand before it, where the shape alone says little.
         as_written: Whether its separator says something, so that ``valid`` is to see it.
     """
 
     kind: str
     valid: Callable[[str], bool]
-    named: re.Pattern[str] | None = None
+    named: tuple[str, ...] = ()
     as_written: bool = False
 
 
-def _named(*names: str) -> re.Pattern[str]:
-    return re.compile(r"(?<![a-z])(?:" + "|".join(names) + r")(?![a-z])")
-
-
 _CARD = _Number("payment-card", check.payment_card)
+_CARD_START = "(?:4[0-9]|5[1-5]|2[2-7]|3[0-9]|6[0245])[0-9][0-9]"  # of a known scheme, by half
 _CPF = _Number("br-cpf", check.br_cpf)
 _CNPJ = _Number("br-cnpj", check.br_cnpj)
-_TAX_ID = _named("steuer-?id(?:entifikationsnummer)?", "idnr", "steuer-?identifikationsnummer", "tax id", "tin")
+_TAX_ID = (
+    "steuer-id",
+    "steuerid",
+    "steuer-identifikationsnummer",
+    "steueridentifikationsnummer",
+    "idnr",
+    "tax id",
+    "tin",
+)
 _STEUER_ID = _Number("de-steuer-id", check.de_steuer_id, _TAX_ID)
 _AADHAAR = _Number("in-aadhaar", check.in_aadhaar)
-_SIN = _Number("ca-sin", check.ca_sin, _named("sin", "social insurance(?: number)?", "nas"))
-_TFN = _Number("au-tfn", check.au_tfn, _named("tfn", "tax file(?: number)?"))
-_NHS = _Number("gb-nhs", check.gb_nhs, _named("nhs(?: number| no)?"))
-_SSN_NAMED = _Number("us-ssn", check.us_ssn, _named("ssn", "social security(?: number| no)?"))
-_MY_NUMBER = _Number("jp-my-number", check.jp_my_number, _named("my ?number", "individual number"))
+_SIN = _Number("ca-sin", check.ca_sin, ("sin", "social insurance", "nas"))
+_TFN = _Number("au-tfn", check.au_tfn, ("tfn", "tax file"))
+_NHS = _Number("gb-nhs", check.gb_nhs, ("nhs",))
+_SSN_NAMED = _Number("us-ssn", check.us_ssn, ("ssn", "social security"))
+_MY_NUMBER = _Number("jp-my-number", check.jp_my_number, ("my number", "mynumber", "individual number"))
 _RUT = _Number("cl-rut", check.cl_rut)
 _DNI = _Number("es-dni", check.es_dni)
 _CN = _Number("cn-resident-id", check.cn_id)
@@ -69,10 +77,10 @@ _BARE: Mapping[int, Sequence[_Number]] = {
         _SSN_NAMED,
         _SIN,
         _TFN,
-        _Number("nl-bsn", check.nl_bsn, _named("bsn", "burgerservicenummer", "sofinummer")),
-        _Number("pt-nif", check.pt_nif, _named("nif", "contribuinte", "n\u00famero fiscal")),
+        _Number("nl-bsn", check.nl_bsn, ("bsn", "burgerservicenummer", "sofinummer")),
+        _Number("pt-nif", check.pt_nif, ("nif", "contribuinte", "n\u00famero fiscal")),
     ),
-    10: (_NHS, _Number("se-personnummer", check.se_personnummer, _named("personnummer", "personnr"))),
+    10: (_NHS, _Number("se-personnummer", check.se_personnummer, ("personnummer", "personnr"))),
     11: (
         _CPF,
         _Number("pl-pesel", check.pl_pesel),
@@ -80,18 +88,18 @@ _BARE: Mapping[int, Sequence[_Number]] = {
         _FNR,
         _Number("be-nn", check.be_nn),
         _STEUER_ID,
-        _Number("ar-cuit", check.ar_cuit, _named("cui[tl]")),
+        _Number("ar-cuit", check.ar_cuit, ("cuit", "cuil")),
     ),
     12: (
-        _Number("in-aadhaar", check.in_aadhaar, _named("aadhaar", "aadhar", "uidai?")),
+        _Number("in-aadhaar", check.in_aadhaar, ("aadhaar", "aadhar", "uid", "uidai")),
         _MY_NUMBER,
         _SE,
     ),
     13: (
         _CARD,
-        _Number("za-id", check.za_id, _named("id(?: number| no)?", "identity(?: number| no)?")),
-        _Number("ch-ahv", check.ch_ahv, _named("ahv", "avs", "oasi")),
-        _Number("kr-rrn", check.kr_rrn, _named("rrn", "resident registration(?: number)?")),
+        _Number("za-id", check.za_id, ("id", "identity")),
+        _Number("ch-ahv", check.ch_ahv, ("ahv", "avs", "oasi")),
+        _Number("kr-rrn", check.kr_rrn, ("rrn", "resident registration")),
     ),
     14: (_CARD, _CNPJ),
     15: (_CARD, _NIR),
@@ -112,6 +120,12 @@ _SHAPES: Mapping[str, Sequence[_Number]] = {
     "0000-000000-00000": (_CARD,),
     "0000 000000 0000": (_CARD,),
     "0000-000000-0000": (_CARD,),
+    "0000.0000.0000.0000": (_CARD,),
+    "0000.000000.00000": (_CARD,),
+    "0000.000000.0000": (_CARD,),
+    "0000 0000 0000 0000 000": (_CARD,),
+    "0000-0000-0000-0000-000": (_CARD,),
+    "0000 000 000 000": (_CARD,),
     "000.000.000-00": (_CPF,),
     "00.000.000/0000-00": (_CNPJ,),
     "0.000.000-0": (_RUT,),
@@ -122,6 +136,8 @@ _SHAPES: Mapping[str, Sequence[_Number]] = {
     "00.00.00-000.00": (_Number("be-nn", check.be_nn),),
     "00-00000000-0": (_Number("ar-cuit", check.ar_cuit),),
     "000-00-0000": (_Number("us-ssn", check.us_ssn),),
+    "000 00 0000": (_SSN_NAMED,),
+    "000.00.0000": (_SSN_NAMED,),
     "000000-0000000": (_Number("kr-rrn", check.kr_rrn),),
     "000000-0000": (_HETU, _SE),
     "000000+0000": (_HETU, _SE),
@@ -150,12 +166,56 @@ _SHAPES: Mapping[str, Sequence[_Number]] = {
     "AA000000A": (_NINO,),
     "AA 00 00 00 A": (_NINO,),
 }
-# With what separates its parts, and whether it may stand in a row of such numbers.
-_FORMS = tuple(
-    (form, numbers, "".join(sorted(set(form) - set("0A"))), numbers == (_CARD,)) for form, numbers in _SHAPES.items()
-)
+
+
+def _parted(numbers: Sequence[_Number]) -> tuple[Sequence[_Number], Sequence[_Number]]:
+    """Those whose name must stand before them, and the others."""
+    return [number for number in numbers if number.named], [number for number in numbers if not number.named]
+
+
+_RUNS = {length: _parted(numbers) for length, numbers in _BARE.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How some kinds of numbers are written.
+
+    Attributes:
+        shape: A key of ``_SHAPES``.
+        begun: Matches the first digits or letters of one that is no part of a longer word, nor of a row of numbers but
+            for cards; in the shape of a text, of cards in the text itself. The next may begin within it.
+        separators: What is between its parts.
+        named: The kinds whose name must stand before them.
+        others: The other kinds.
+    """
+
+    shape: str
+    begun: re.Pattern[str]
+    separators: str
+    named: Sequence[_Number]
+    others: Sequence[_Number]
+
+    @classmethod
+    def of(cls, shape: str, numbers: Sequence[_Number]) -> _Form:
+        """The form of a shape; cards alone may stand in a row of numbers."""
+        start = re.split("[^0A]", shape)[0]
+        rest, separators = re.escape(shape[len(start) :]), "".join(sorted(set(shape) - set("0A")))
+        if numbers == (_CARD,):
+            digits = rest.replace("0", "[0-9]")
+            form = rf"{_CARD_START}(?<![\w.+/@-]....)(?={digits}(?![\w@-]|[.,/][0-9]))"
+        else:
+            form = rf"{start}(?<![\w.+/@-]{start})(?<!0 {start})(?={rest}(?![\w@-]|[.,/]0| 0))"
+        return cls(shape, re.compile(form), separators, *_parted(numbers))
+
+
+_FORMS = tuple(_Form.of(shape, numbers) for shape, numbers in _SHAPES.items())
 _SHAPE_OF = str.maketrans("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0" * 10 + "A" * 26)
 _ENOUGH = re.compile(r"\d\d[\d.\- /+A-FU-Y]")  # what every number has somewhere
+Checked = dict[str, str | None]
+"""What numbers are that need no name, by how they are written: asked once, however often a text is looked through."""
+_ALL_NAMES = frozenset(
+    name for numbers in (*_BARE.values(), *_SHAPES.values()) for number in numbers for name in number.named
+)
 KINDS = frozenset(
     {"email", "iban"}
     | {number.kind for numbers in _BARE.values() for number in numbers}
@@ -163,84 +223,115 @@ KINDS = frozenset(
 )
 
 
-def personal(text: str) -> Iterator[Span]:
-    """What of a text says who somebody is or where their money is, in no order; spans may overlap."""
-    if "@" in text:
+def personal(seen: Seen, checked: Checked) -> Iterator[Span]:
+    """What of a text says who somebody is or where their money is, in no order; spans may overlap.
+
+    Args:
+        seen: The text.
+        checked: What is known from before, and what becomes known; of one text and what becomes of it.
+    """
+    text = seen.text
+    if "@" in seen.chars:
         yield from _mails(text)
     if not _ENOUGH.search(text):
         return
-    shape, names = text.translate(_SHAPE_OF), _Names(text)
+    shape, numbers = text.translate(_SHAPE_OF), _Numbers(seen, checked)
     if "000000000" in shape:
         for found in _RUN.finditer(text):
-            if _TIMESTAMP.fullmatch(found.group()):
-                continue
             start, end = found.span()
-            if kind := _kind(names, start, end, _BARE.get(end - start, ())):
+            if (kind := numbers.kind(start, end, *_RUNS[end - start])) and not _TIMESTAMP.fullmatch(found[0]):
                 yield start, end, kind
-    for form, numbers, separators, in_row in _FORMS:
-        at = shape.find(form)
-        while at >= 0:
-            end = at + len(form)
-            if _stands_alone(shape, at, end, in_row) and (kind := _kind(names, at, end, numbers, separators)):
-                yield at, end, kind
-            at = shape.find(form, at + 1)
+    for form in _FORMS:
+        if seen.chars.issuperset(form.separators) and form.shape in shape:
+            for found in form.begun.finditer(text if form.others == [_CARD] else shape):
+                start, end = found.start(), found.start() + len(form.shape)
+                if kind := numbers.kind(start, end, form.named, form.others, form.separators):
+                    yield start, end, kind
     yield from _accounts(text, shape)
 
 
-def _stands_alone(shape: str, start: int, end: int, in_row: bool) -> bool:  # noqa: FBT001  asked at every place
-    """Whether a number is no part of a longer word, or of a row of numbers where it may not stand in one."""
-    if start and ((before := shape[start - 1]).isalnum() or before in "_.+/@-"):
-        return False
-    if end < len(shape):
-        behind = shape[end]
-        if behind.isalnum() or behind in "_@-" or (behind in ".,/" and shape.startswith("0", end + 1)):
-            return False
-    return in_row or (not shape.startswith("0 ", max(0, start - 2), start) and not shape.startswith(" 0", end))
+class _Numbers:
+    """Tells what the numbers of a text are."""
+
+    def __init__(self, seen: Seen, checked: Checked) -> None:
+        self._text = seen.text
+        self._checked = checked
+        self._names = _Names(seen)
+
+    def kind(
+        self, start: int, end: int, named: Sequence[_Number], others: Sequence[_Number], separators: str = ""
+    ) -> str | None:
+        """Which of some kinds a number is, first of those that are named before it; None for none."""
+        written = self._text[start:end]
+        if named and self._names.ends and self._names.near(start):
+            bare = _bare(written, separators)
+            for number in named:
+                if self._names.before(number.named, start) and number.valid(bare):
+                    return number.kind
+        kind = self._checked.get(written, "")
+        if kind == "":
+            kind, bare = None, _bare(written, separators)
+            for number in others:
+                if number.valid(written if number.as_written else bare):
+                    kind = number.kind
+                    break
+            self._checked[written] = kind
+        return kind
 
 
 class _Names:
-    """The names of numbers in a text; most texts have none, which is seen once."""
+    """Where the names of numbers stand in a text in lower case; none counts behind what was taken out after it.
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._low = text.lower()
-        self._there: dict[re.Pattern[str], bool] = {}
+    Attributes:
+        ends: Where each of them ends, in ascending order.
+    """
 
-    def there(self, name: re.Pattern[str]) -> bool:
-        """Whether a name stands anywhere."""
-        known = self._there.get(name)
-        if known is None:
-            known = self._there[name] = name.search(self._low) is not None
-        return known
+    def __init__(self, seen: Seen) -> None:
+        self._low = seen.low
+        named = [name for name in _ALL_NAMES if seen.holds(name)]
+        self.ends = sorted(end for name in named for end in _ends(seen.low, name))
 
-    def before(self, name: re.Pattern[str], start: int) -> bool:
-        """Whether a name stands near before a place."""
-        return name.search(self.text[max(0, start - _NAME_CHARS) : start].lower()) is not None
+    def near(self, start: int) -> bool:
+        """Whether one ends near before a place."""
+        at = bisect_right(self.ends, start)
+        return at > 0 and self.ends[at - 1] >= start - _NAME_CHARS
+
+    def before(self, names: tuple[str, ...], start: int) -> bool:
+        """Whether one of some names does."""
+        first = max(0, start - _NAME_CHARS)
+        marker = self._low.rfind("[redacted:", max(0, first - _MARKER_CHARS), start)
+        if marker >= 0:
+            first = max(first, self._low.find("]", marker, start))
+        return any(True for name in names for _ in _ends(self._low, name, first, start))
 
 
-def _kind(names: _Names, start: int, end: int, numbers: Sequence[_Number], separators: str = "") -> str | None:
-    """Which of some kinds a number is, the first that it can be; None for none."""
-    bare = written = names.text[start:end]
+def _ends(low: str, name: str, first: int = 0, last: int | None = None) -> Iterator[int]:
+    """Where a name ends that is no part of a longer word."""
+    at = low.find(name, first, last)
+    while at >= 0:
+        end = at + len(name)
+        if not low[at - 1 : at].isalpha() and not low[end : end + 1].isalpha():
+            yield end
+        at = low.find(name, end, last)
+
+
+def _bare(written: str, separators: str) -> str:
     for separator in separators:
-        bare = bare.replace(separator, "")
-    for number in numbers:
-        if number.named is not None and not names.there(number.named):
-            continue
-        if not number.valid(written if number.as_written else bare):
-            continue
-        if number.named is None or names.before(number.named, start):
-            return number.kind
-    return None
+        written = written.replace(separator, "")
+    return written
 
 
 def _mails(text: str) -> Iterator[Span]:
+    in_addresses = "//" in text
     for found in _DOMAIN.finditer(text):
-        at = start = found.start()
-        while start > max(0, at - _USER_CHARS_MAX - 1) and (text[start - 1].isalnum() or text[start - 1] in "._%+-"):
-            start -= 1
-        place = _IN_ADDRESS.search(text, max(0, start - _ADDRESS_CHARS), start) or _NOT_MAIL.match(text, found.end())
-        named = 0 < at - start <= _USER_CHARS_MAX and text[start:at].lower() != "git"
-        if named and not place and found.group(1).lower() not in _FILES:
+        at = found.start()
+        user = _USER_BACKWARDS.match(text[max(0, at - _USER_CHARS_MAX - 1) : at][::-1])
+        start = at if user is None else at - user.end()
+        if not 0 < at - start <= _USER_CHARS_MAX or found[1].lower() in _FILES or text[start:at].lower() == "git":
+            continue
+        if in_addresses and _IN_ADDRESS.search(text, max(0, start - _ADDRESS_CHARS), start):
+            continue
+        if not _NOT_MAIL.match(text, found.end()):
             yield start, found.end(), "email"
 
 
@@ -250,11 +341,11 @@ def _accounts(text: str, shape: str) -> Iterator[Span]:
         length = check.iban_length(text[at : at + 2])
         if length and (at == 0 or not text[at - 1].isalnum()):
             written = text[at : at + length + length // 3]
-            bare = written.replace(" ", "").replace("-", "")[:length]
+            bare = written.replace(" ", "").replace("-", "").replace(".", "")[:length]
             if len(bare) == length and bare.isalnum() and bare.isascii() and bare.isupper() and check.iban(bare):
                 end = at
                 for _ in range(length):
-                    end += 1 + (text[end] in " -")
+                    end += 1 + (text[end] in " -.")
                 if not text[end : end + 1].isalnum():
                     yield at, end, "iban"
         at = shape.find("AA00", at + 1)

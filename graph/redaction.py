@@ -14,14 +14,20 @@ from typing import Any, cast
 
 from graph import identity_numbers, secret_forms
 from graph.errors import ValidationError
-from graph.secret_forms import Span
+from graph.scanning import Seen, Span
 
 ROUNDS_MAX = 4  # what a marker lays bare beside itself is found in the next one; two have always been enough
 PERSONAL = identity_numbers.KINDS
 """Kinds that a project may switch off; secrets it may not."""
+_NEAR_CHARS = 21
 _CLEAN_CHARS = 200
 _CLEAN_MAX = 10_000  # texts that hold nothing and come again and again: types, sources, names in metadata
 _MARKER = re.compile(r"\[REDACTED:[a-z-]{1,40}\]")
+_ENDS_BEFORE, _ENDS_BEHIND = frozenset(" \t\n=:\"'`(>"), frozenset(" \t\n\"'`,;)<")
+# A number in groups, or with letters, may begin or end there, which stands alone once its neighbour is taken out.
+_GROUP_BEHIND = re.compile(r" (?:[A-Z]|[0-9](?![0-9]{8,18}(?![\w.+/-])))")
+_GROUP_BEFORE = re.compile(r"[0-9A-Z] \Z")
+_RUN_BEFORE = re.compile(r"(?<![\w.+/-])[0-9]{9,19} \Z")
 Counts = Counter[str]
 _clean = set[tuple[str, frozenset[str]]]()
 
@@ -50,8 +56,9 @@ def redact(text: str, kinds: frozenset[str] = PERSONAL) -> tuple[str, Counts]:
     counts = Counts()
     if (text, kinds) in _clean:
         return text, counts
+    checked = identity_numbers.Checked()
     for _ in range(ROUNDS_MAX):
-        found = _apart(_found(text, kinds), text)
+        found = _apart(_found(Seen.of(text), kinds, checked), text)
         if not found:
             break
         parts, last = list[str](), 0
@@ -59,7 +66,10 @@ def redact(text: str, kinds: frozenset[str] = PERSONAL) -> tuple[str, Counts]:
             parts += (text[last:start], f"[REDACTED:{kind}]")
             counts[kind] += 1
             last = end
+        settled = all(_leaves_all_else(text, *span) for span in found)
         text = "".join((*parts, text[last:]))
+        if settled:
+            break
     if not counts and len(text) <= _CLEAN_CHARS:
         _keep_clean(text, kinds)
     return text, counts
@@ -72,10 +82,10 @@ def _keep_clean(text: str, kinds: frozenset[str]) -> None:
     _clean.add((text, kinds))
 
 
-def _found(text: str, kinds: frozenset[str]) -> list[Span]:
-    spans = [*secret_forms.secrets(text)]
+def _found(seen: Seen, kinds: frozenset[str], checked: identity_numbers.Checked) -> list[Span]:
+    spans = [*secret_forms.secrets(seen)]
     if kinds:
-        spans += (span for span in identity_numbers.personal(text) if span[2] in kinds)
+        spans += (span for span in identity_numbers.personal(seen, checked) if span[2] in kinds)
     return sorted(spans, key=lambda span: (span[0], -span[1]))
 
 
@@ -91,6 +101,20 @@ def _apart(spans: Iterable[Span], text: str) -> list[Span]:
         else:
             apart.append((start, end, kind))
     return apart
+
+
+def _leaves_all_else(text: str, start: int, end: int, kind: str) -> bool:
+    """Whether nothing beside a span is seen differently when its marker stands there, so that nothing more is found.
+
+    Forms look at what is next to them, numbers in groups at the group before and behind, and some a few hundred
+    characters far, which a shorter text brings nearer.
+    """
+    grows = end - start <= len(kind) + len("[REDACTED:]")
+    apart = (start == 0 or text[start - 1] in _ENDS_BEFORE) and (end == len(text) or text[end] in _ENDS_BEHIND)
+    if not grows or not apart or _GROUP_BEHIND.match(text, end):
+        return False
+    near = text[max(0, start - _NEAR_CHARS) : start]
+    return not _GROUP_BEFORE.search(near, max(0, len(near) - 2)) or _RUN_BEFORE.search(near) is not None
 
 
 class Redactor:

@@ -1,4 +1,4 @@
-"""Secrets in a text: tokens by the form that their issuer gives them, and what stands behind a name such as password.
+"""Secrets in a text: tokens by the form that their issuer gives them, passwords in addresses, and what is announced.
 
 Every form is looked for where a fixed part of it stands, so that a text without any costs little. What a form finds is
 looked at once more, so that what only explains (a placeholder, a variable, a word) stays.
@@ -10,14 +10,12 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 
-Span = tuple[int, int, str]
-"""Where something starts and ends in a text, and its kind."""
+from graph.announced_secrets import announced
+from graph.password_options import on_command_lines
+from graph.placeholders import drawn, explains, mixed
+from graph.scanning import Seen, Span, begins
 
-_KEY_CHARS_MIN = 8  # a shorter one would be no secret for long
-_PHRASE_BLANKS_MAX = 11  # word lists make phrases of up to twelve words
-_NAMES_BEFORE = 48  # characters before a name that may belong to its line
 # By kind: the part that is looked for, and the form that begins with it.
 _FORMS: Mapping[str, Sequence[tuple[str, str]]] = {
     "forge-token": (
@@ -109,99 +107,49 @@ _BOT = re.compile(r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{2
 _PASSWORD_HASH = re.compile(
     r"\$(?:2[abxy]|5|6|y|7|apr1|1|argon2id?|argon2d|scrypt|pbkdf2-sha\d{1,3})\$[A-Za-z0-9./+=,$-]{20,}+"
 )
-_IN_URL = re.compile(r"://[^\s/:@\[\]<>\"']{0,256}+:([^\s/\"'<>]{1,512})@")
+_IN_URL = re.compile(r"://[^\s/:\[\]<>\"']{0,256}+:([^\s/\"'<>]{1,512})@(?!sha\d{3}:)")
+# With a slash in the password, which no port is; several @ are its own where no slash is between them.
+_SLASHED_IN_URL = re.compile(
+    r"://[^\s/:@\[\]<>\"']{0,256}+:(?!\d{1,5}/)([^\s@\"'<>]{1,256}+(?:@[^\s/@\"'<>]{1,256}+(?=@))*+)@(?=[\w\[])(?!sha\d{3}:)"
+)
+_USER_IN_URL = re.compile(r"://([A-Za-z0-9_-]{20,256}+)@(?=[\w\[])")
+_DSN_CHARS = 200  # before the protocol of a data source name
 _SIGNED = re.compile(
     r"[?&](?i:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature)=([^&\s\"'<>]{16,}+)"
 )
-_PASSWORDS = ("password", "passwd", "passphrase", "passcode", "pwd", "passwort", "kennwort", "senha", "contrase")
-_OF_KEYS = re.compile(
-    r"(?:api|access|auth|private|secret|signing|encryption|master|account|shared|client|service)[ _.-]?$"
-)
-_ASSIGNED = re.compile(
-    r"""(?x) [a-z\u00f1]{0,3}
-    (?:\\?["'\]]){0,2} (?P<before>[ \t]{0,4}) (?P<sign>:=|=>|==?|:) (?P<after>[ \t]{0,4})
-    (?: \\?"(?P<double>(?:[^"\\\n]|\\(?!")[^\n])++)\\?" | \\?'(?P<single>(?:[^'\\\n]|\\(?!')[^\n])++)\\?'
-      | `(?P<tick>[^`\n]++)` | ["'`]?(?P<bare>[^\s"'`,;]{3,}+) )
-    """
-)
-_SAID = re.compile(r"""(?ix)\w{4,10}[ ]+(?:is|was|ist|\u00e9|to)[ ]+["'`]?(?P<said>[^\s"'`,;]{4,}+)""")
-_OPTION = re.compile(r"""--(?:password|passwd|pass|token|api-key|secret|auth-token)[ ]+["']?([^\s"'-][^\s"']{3,}+)""")
-_USER = re.compile(r"""(?: -u|--user)[ =]["']?[^\s:"']{1,100}+:([^\s"']{3,}+)""")
-_ELEMENT = re.compile(r"<(?i:password|passwd|pwd|secret|token|apikey)>([^<\s]{3,}+)</")
-_QUOTED = re.compile(r"(?i:password|identified by)[ ]+'([^'\n]{3,200}+)'")
-_WRITTEN = (
-    ("--", _OPTION),
-    (" -u", _USER),
-    ("--user", _USER),
-    ("<", _ELEMENT),
-    ("password", _QUOTED),
-    ("identified", _QUOTED),
-)
-_PLACEHOLDER_WORDS = """
-change_me changeme change-me placeholder dummy redacted hidden masked empty none null nil undefined
-true false yes no on off str string text bytes int char any bool boolean required mandatory invalid
-wrong incorrect expired missing unset default prompt field input env ask file stdin keyring vault
-value password passwords passwd pwd secret secrets token tokens key keys pass
-"""
-_PLACEHOLDERS = frozenset(_PLACEHOLDER_WORDS.split())
-_PLACEHOLDER = re.compile(
-    r"""(?x)
-    [x*.\u2022\u2026_-]+ | .{0,60}[<{$(\[].{0,60}[>})\]] | (?:your|my|the|some|an?)[ _-].* | (?:varchar|optional).*
-    | (?:self|this|os|env|process|config|settings|args|options|request|data|secrets|vars)[.\[].* | [a-z_]\w*\(.*
-    | [a-z_]+(?:\.[a-z_]+)+ | [a-z_]+[_-](?:password|passwd|pwd|secret|token|key) | https?://.* | /[\w./-]*
-    | \.{1,2}/.* | \d{4}-\d\d-\d\d.* | \[redacted:[a-z-]{1,40}\].{0,3}
-    """
-)
-_MARKED = re.compile(r"<|\{|\$[\w{(]|%[\w({]|[(\[?&|+]|\*+$")  # what begins a variable or a pattern
-_LINE_BEFORE = re.compile(r"(?:^|\n)[ \t-]*[\w.\" ']{0,40}$")
 
 
-def secrets(text: str) -> Iterator[Span]:
+def secrets(seen: Seen) -> Iterator[Span]:
     """The secrets of a text, in no order; spans may overlap."""
-    low = text.lower()
-    if len(low) != len(text):  # a few letters become two
-        low = "".join(char.lower() if char.isascii() else char for char in text)
-    yield from _issued(text)
-    yield from _blocks(text)
-    yield from _headers(text, low)
-    yield from _passwords(text, low)
-    yield from _keys(text, low)
+    yield from _issued(seen)
+    yield from _blocks(seen.text)
+    yield from _addresses(seen.text)
+    yield from _headers(seen)
+    yield from announced(seen)
+    yield from on_command_lines(seen)
 
 
-def _matches(text: str, low: str, start: str, form: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """Where a form is that begins with a fixed part; what one match takes is not looked at again."""
-    at = low.find(start)
-    while at >= 0:
-        found = form.match(text, at)
-        if found is not None:
-            yield found
-        at = low.find(start, at + 1 if found is None else found.end())
-
-
-def _begins(text: str, at: int) -> bool:
-    """Whether a token may begin there: not in the middle of a word."""
-    return at == 0 or not (text[at - 1].isascii() and text[at - 1].isalnum())
-
-
-def _issued(text: str) -> Iterator[Span]:
-    cloud = False
+def _issued(seen: Seen) -> Iterator[Span]:
+    text, cloud = seen.text, False
     for kind, start, form in _ISSUED:
-        if start not in text:
+        if not seen.chars.issuperset(start):
             continue
-        for found in _matches(text, text, start, form):
-            if not _begins(text, found.start()) or _dummy(found.group()[len(start) :]):
-                continue
-            cloud = cloud or start in ("AKIA", "ASIA")
-            if start != "sk-" or _of_no_words(found.group()):
-                yield *found.span(), kind
+        at = text.find(start)
+        while at >= 0:
+            found = form.match(text, at)
+            if found is not None and begins(text, at) and not _dummy(found[0][len(start) :]):
+                cloud = cloud or start in ("AKIA", "ASIA")
+                if start != "sk-" or _of_no_words(found[0]):
+                    yield *found.span(), kind
+            at = text.find(start, at + 1 if found is None else found.end())
     for kind, part, back, form in _WITHIN:
         at = text.find(part)
         while at >= 0:
-            if at >= back and _begins(text, at - back) and (found := form.match(text, at - back)):
+            if at >= back and begins(text, at - back) and (found := form.match(text, at - back)):
                 yield *found.span(), kind
             at = text.find(part, at + 1)
     if cloud:
-        yield from ((*found.span(), "cloud-key") for found in _AWS_SECRET.finditer(text) if _mixed(found.group()))
+        yield from ((*found.span(), "cloud-key") for found in _AWS_SECRET.finditer(text) if mixed(found[0]))
 
 
 def _dummy(tail: str) -> bool:
@@ -220,32 +168,49 @@ def _blocks(text: str) -> Iterator[Span]:
     if "$" in text:
         for found in _PASSWORD_HASH.finditer(text):
             yield *found.span(), "password-hash"
-    for found in _matches(text, text, "://", _IN_URL):
-        if not _explains(found.group(1)):
-            yield *found.span(1), "url-password"
     if "ignature=" in text or "sig=" in text or "oken=" in text:
         for found in _SIGNED.finditer(text):
             yield *found.span(1), "signature"
 
 
-def _headers(text: str, low: str) -> Iterator[Span]:
+def _addresses(text: str) -> Iterator[Span]:
+    at = text.find("://")
+    while at >= 0:
+        found = _IN_URL.match(text, at) or _SLASHED_IN_URL.match(text, at)
+        if found is not None and not explains(found[1]):
+            yield *found.span(1), "url-password"
+        elif (user := _USER_IN_URL.match(text, at)) is not None and drawn(user[1]):
+            yield *user.span(1), "url-password"
+        at = text.find("://", at + 3 if found is None else found.end())
+    for protocol in ("@tcp(", "@unix("):
+        at = text.find(protocol)
+        while at >= 0:
+            words = text[max(0, at - _DSN_CHARS) : at].rsplit(None, 1)
+            password = words[-1].partition(":")[2] if words and not text[at - 1].isspace() else ""
+            if password and not explains(password):
+                yield at - len(password), at, "url-password"
+            at = text.find(protocol, at + 1)
+
+
+def _headers(seen: Seen) -> Iterator[Span]:
+    text = seen.text
     if "eyJ" in text:
         for found in _JWT.finditer(text):
             if _is_header(found.group(1)):
                 yield *found.span(), "jwt"
-    yield from _authorizations(text, low)
-    for found in _matches(text, low, "cookie", _COOKIE):
+    yield from _authorizations(seen)
+    for found in seen.matches("cookie", _COOKIE):
         yield *found.span(1), "cookie"
-    if "discord" in low or "bot " in low:
+    if seen.holds("discord") or seen.holds("bot "):
         for found in _BOT.finditer(text):
             yield *found.span(), "service-token"
 
 
-def _authorizations(text: str, low: str) -> Iterator[Span]:
-    for found in _matches(text, low, "bearer", _BEARER):
-        if re.fullmatch(r"[A-Za-z0-9]{16,}=*", found.group(1)) or _random(found.group(1)):
+def _authorizations(seen: Seen) -> Iterator[Span]:
+    for found in seen.matches("bearer", _BEARER):
+        if re.fullmatch(r"[A-Za-z0-9]{16,}=*", found.group(1)) or drawn(found.group(1)):
             yield *found.span(1), "bearer-token"
-    for found in _matches(text, low, "basic", _BASIC):
+    for found in seen.matches("basic", _BASIC):
         if b":" in _decoded(found.group(1)):
             yield *found.span(1), "basic-auth"
 
@@ -261,89 +226,3 @@ def _decoded(text: str) -> bytes:
 def _is_header(text: str) -> bool:
     header = _decoded(text)
     return any(name in header for name in (b'"alg"', b'"typ"', b'"enc"'))
-
-
-def _passwords(text: str, low: str) -> Iterator[Span]:
-    for name in _PASSWORDS:
-        if name not in low:
-            continue
-        for start, end, at, found in _assignments(text, low, name):
-            sure = found["bare"] is None or _is_setting(found) or _alone_in_line(text, at, end)
-            if _is_phrase(text[start:end], name) if sure else _like_a_password(text[start:end]):
-                yield start, end, "password"
-        for found in _matches(text, low, name, _SAID):
-            if _like_a_password(found["said"]) and not _explains(found["said"]):
-                yield *found.span("said"), "password"
-    for start, form in _WRITTEN:
-        for found in () if start not in low else _matches(text, low, start, form):
-            if not _explains(found.group(1)):
-                yield *found.span(1), "password"
-
-
-def _is_phrase(value: str, name: str) -> bool:
-    """Whether it may be a password by its words: more than two are one only where a phrase is asked for."""
-    return value.strip().count(" ") <= (_PHRASE_BLANKS_MAX if name == "passphrase" else 1) and "assword" not in value
-
-
-def _keys(text: str, low: str) -> Iterator[Span]:
-    for name in ("secret", "token", "credential", "key"):
-        for start, end, at, _ in _assignments(text, low, name):
-            if name == "key" and not _OF_KEYS.search(low[max(0, at - 16) : at]):
-                continue
-            if end - start >= _KEY_CHARS_MIN and _random(text[start:end]):
-                yield start, end, "secret"
-
-
-def _assignments(text: str, low: str, name: str) -> Iterator[tuple[int, int, int, re.Match[str]]]:
-    """Values that are given to what is called so, or ends so: where each starts and ends, and where its name starts."""
-    at = low.find(name)
-    while at >= 0:
-        here, found = at, _ASSIGNED.match(text, at + len(name))
-        at = low.find(name, at + 1 if found is None else found.end())
-        if found is None:
-            continue
-        group = next(group for group in ("double", "single", "tick", "bare") if found[group] is not None)
-        start, end = found.span(group)
-        if group == "bare":
-            end = start + len(found[group].rstrip(")]}>.:"))
-        if end > start and not _explains(text[start:end]):
-            yield start, end, here, found
-
-
-def _is_setting(found: re.Match[str]) -> bool:
-    """Whether it stands as in a setting or on a command line; code sets blanks, and what stands there is a variable."""
-    return found["sign"] == "=" and not found["before"] and not found["after"]
-
-
-def _alone_in_line(text: str, start: int, end: int) -> bool:
-    first = max(0, start - _NAMES_BEFORE)
-    before = ("" if first else "\n") + text[first:start]
-    line_end = text.find("\n", end)
-    return _LINE_BEFORE.search(before) is not None and not text[end : line_end if line_end >= 0 else None][:80].strip()
-
-
-def _explains(value: str) -> bool:
-    """Whether it stands in a secret's place and is none."""
-    low = value[:100].lower()
-    return (
-        (low[0] in "<{$%([?&|+*" and _MARKED.match(low) is not None)
-        or low in _PLACEHOLDERS
-        or "example" in low
-        or _PLACEHOLDER.fullmatch(low) is not None
-    )
-
-
-def _like_a_password(value: str) -> bool:
-    signs = any(char in "!@#$%^&*+=" for char in value.rstrip("!?"))
-    return any(map(str.isalpha, value)) and (signs or any(map(str.isdigit, value)))
-
-
-def _mixed(value: str) -> bool:
-    return any(map(str.isupper, value)) and any(map(str.islower, value)) and any(map(str.isdigit, value))
-
-
-def _random(value: str) -> bool:
-    """Whether it looks drawn by lot: letters and digits in turns, or both cases and digits."""
-    bare = re.sub(r"[-_./:+=~]", "", value[:200])
-    turns = sum(left.isdigit() != right.isdigit() for left, right in pairwise(bare))
-    return any(map(str.isalpha, bare)) and (turns > 1 or _mixed(bare))

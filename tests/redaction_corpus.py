@@ -216,6 +216,96 @@ CPF «br-cpf|529.982.247-25»; CNPJ «br-cnpj|11.222.333/0001-81»
 contact «email|a@b.org» or «email|c@d.org»
 """
 
+# Lines that go on are cut where \u23ce stands.
+_TOLD_OTHERWISE = """
+the password is: «password|hunter2»
+The password is: «password|letmein»
+the root password is: «password|letmein»
+the password for root is: «password|hunter2»
+The password of the database is «password|Winter2024!».
+password is set to «password|hunter2»
+password was changed to «password|Hunter22»
+the password is `«password|letmein»`
+the password is "«password|letmein»"
+the passphrase is "«password|correct horse battery staple»"
+the password is «password|12345678»
+**password:** «password|hunter2»
+**Password**: «password|letmein»
+__password__: «password|letmein»
+*password:* `«password|tick»`
+- **Password:** «password|letmein»
+`password`: «password|hunter2»
+<b>Password:</b> «password|hunter2»
+<td>password</td><td>«password|hunter2»</td>
+| password | «password|hunter2» |
+| user | anna | password | «password|s3cret» |
+password:\u23ce  «password|letmein»
+password:\u23ce\u23ce    «password|hunter2»
+password:\u23ce«password|hunter2»
+Password:\u23ce```\u23ce«password|letmein»\u23ce```
+password: |\u23ce  «password|letmein»
+"password":\u23ce  "«password|letmein»"
+password = \\\u23ce  "«password|letmein»"
+api_key:\u23ce  «secret|a1b2c3d4e5f6g7h8»
+password\u00a0: «password|letmein»
+password:\u00a0«password|letmein»
+password\uff1a«password|letmein»
+password\uff1d«password|letmein»
+\u5bc6\u7801\uff1a«password|hunter2»
+\u5bc6\u7801\u662f«password|abc12345»
+\u30d1\u30b9\u30ef\u30fc\u30c9\u306f«password|abc12345»\u3067\u3059
+client_secret=«secret|QWERTYUIOPASDFGH»
+client_secret: «secret|XKCDQWZPLMNB»
+"client_secret": "«secret|ABCDEFGHIJKLMNOP»"
+api_key="«secret|kjhgfdsaqwrtzxcv»"
+secret: «secret|kXqWzRtYpLmNbVcD»
+the api key is: «secret|a1b2c3d4e5f6»
+the token is «secret|f47ac10b58cc4372a567»
+postgres://u:«url-password|p4ss/w0rd»@h
+postgres://u:«url-password|p4/s@s»@h:5432/db
+mysql://root:«url-password|a/b#c?d»@db.example.org/app
+user:«url-password|pw9»@tcp(localhost:3306)/db
+mysql -u root -p«password|hunter2» db
+mysqldump -p«password|s3cret» --all-databases
+mysql -p'«password|pass phrase»' db
+sshpass -p «password|hunter2» ssh root@h
+sshpass -p'«password|hunter2»' ssh root@h
+docker login -u me -p «password|hunter2» registry.example.org
+redis-cli -h h -a «password|hunter2» ping
+ldapsearch -x -D cn=admin -w «password|hunter2»
+sqlplus scott/«password|tiger»@orcl
+smbclient //srv/share -U anna%«password|hunter2»
+echo «password|hunter2» | sudo -S apt update
+echo "«password|root:hunter2»" | chpasswd
+openssl enc -k «password|hunter2» -in f
+keytool -storepass «password|changeit9» -list
+zip -P «password|hunter2» out.zip f
+net user anna «password|S3cret!» /add
+htpasswd -cb /etc/htpasswd admin «password|hunter2»
+gpg --batch --passphrase «password|hunter2» -d f
+curl -u anna:«password|hunter2» https://x
+«payment-card|4111\u00a01111\u00a01111\u00a01111»
+«payment-card|4111.1111.1111.1111»
+«payment-card|4111\u20091111\u20091111\u20091111»
+«payment-card|4111\u202f1111\u202f1111\u202f1111»
+«payment-card|4111\u20111111\u20111111\u20111111»
+«iban|DE89\u00a03704\u00a00044\u00a00532\u00a00130\u00a000»
+Wachtwoord: «password|welkom01»
+mot de passe : «password|soleil12»
+le mot de passe est «password|soleil12»
+\u043f\u0430\u0440\u043e\u043b\u044c: «password|qwerty12»
+contrase\u00f1a: «password|secreto9»
+La contrase\u00f1a es «password|secreto9»
+contrasen\u0303a: «password|secreto9»
+Has\u0142o: «password|tajne123»
+has\u0142o to «password|tajne123»
+\ube44\ubc00\ubc88\ud638: «password|abcd1234»
+\u5bc6\u78bc\u70ba «password|abcd1234»
+password - «password|hunter2»
+password \u2013 «password|hunter2»
+password -> «password|hunter2»
+password (root): «password|letmein»
+"""
 _LOOK_ALIKE = """
 The password is required, and must have at least 12 characters.
 Passwords are hashed with argon2id before they are stored.
@@ -375,6 +465,66 @@ version=1.10.0&page=2
 signature: def f(x: int) -> str
 ?sig=short
 x-amz-date: 20240506T070809Z
+the password is required
+password: required
+the token is: expired
+the password is: required
+The password is weak.
+the password is: too short
+Password:\u23ceForgot your password?
+Username:\u23cePassword:\u23ceLogin
+password:\u23ce  required: true
+password:\u23ce  type: string
+password:\u23ce  string
+DB_PASSWORD=\u23ceDB_HOST=localhost
+| password | string |
+| password | the user's password |
+echo $password | base64
+cat password | sha256sum
+password - must be long
+https://example.org:8443/npm/@scope/pkg@1.2.3
+git+ssh://git@github.com:owner/repo.git@v1.0
+docker://alpine:3.19@sha256:abcdef
+http://localhost:8080/@user
+mysql -p mydb
+mysql -P 3306 -h db
+docker run -p 8080:80 nginx
+ssh -p 2222 host
+the login page -p option
+zip -r out.zip dir
+unzip -p a.zip f
+the key is: value
+the secret is: never give up
+secret: IMPORTANT
+client_secret: CLIENT_SECRET
+api_key=YOUR_API_KEY
+api_key: CHANGEMEPLEASE
+token: authorizationcode
+password is: the one you set
+the password is not stored
+the password was changed yesterday
+net user growth was 5 percent
+sqlplus and/or rman
+The secret token is described in section 4.
+password = (\u23ce    os.environ["X"])
+4111.1111.1111.1112
+version 1.2.3.4 and 10.20.30.40
+\u5bc6\u7801\u662f\u5fc5\u586b\u7684
+\u5bc6\u7801\uff1a\u8bf7\u8f93\u5165
+Passwords:\u23ce- at least 8 characters
+password policy:\u23ce  strict
+password reset: done
+token:\u23ce  refresh
+Le mot de passe est obligatoire
+passwd -l anna
+echo done | tee log
+/p:x86
+msbuild /p:Configuration=Release
+7z a -p out.7z
+keyboard: qwertz
+tokens are: short
+The API key is a string of 32 characters.
+Authentication: the password is "required"
 """
 
 _CLEAN_FRAMES = ("{}", "It says {} there.", "- {}\n- next", '{{"note": {}}}')
@@ -396,8 +546,8 @@ def _lines() -> list[str]:
     ]
     blocks = [_key_block(name) for name in ("", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED ")] + [_key_block("", "\\n")]
     found += [f"before\n{_marked('private-key', block)}\nafter" for block in blocks]
-    told = [line for line in _TOLD.split("\n") if line]
-    alike = [line for line in _LOOK_ALIKE.split("\n") if line]
+    told = [line.replace("\u23ce", "\n") for line in (_TOLD + _TOLD_OTHERWISE).split("\n") if line]
+    alike = [line.replace("\u23ce", "\n") for line in _LOOK_ALIKE.split("\n") if line]
     found += told + alike
     made = [_hex(40), _hex(64), f"{_hex(8)}-{_hex(4)}-4{_hex(3)}-a{_hex(3)}-{_hex(12)}", f"e-{_drawn(26).upper()}-0"]
     at = 0
@@ -407,6 +557,6 @@ def _lines() -> list[str]:
     return found
 
 
-LINES = 500
+LINES = 700
 CORPUS: tuple[str, ...] = tuple(_lines())
 """The lines, with what is to be found in them marked."""

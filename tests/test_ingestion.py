@@ -588,7 +588,7 @@ def test_a_secret_is_out_before_anything_is_made_of_a_text(world: World) -> None
     ("text", "secret", "proposition"),
     [
         (
-            "The **password:** hunter2!x opens the depot.",
+            "The pass\u200bword: hunter2!x opens the depot.",
             "hunter2!x",
             "[REDACTED:password] opens the depot.",  # what stands before a colon is a speaker
         ),

@@ -36,8 +36,8 @@ def _wanted(line: str) -> str:
     return _MARK.sub(lambda found: f"[REDACTED:{found[1]}]", line)
 
 
-def test_a_corpus_of_five_hundred_lines_loses_every_secret_whole_and_nothing_else() -> None:
-    assert len(CORPUS) == LINES == 500
+def test_a_corpus_of_seven_hundred_lines_loses_every_secret_whole_and_nothing_else() -> None:
+    assert len(CORPUS) == LINES == 700
     missed, false = list[str](), list[str]()
     for line in CORPUS:
         text, _ = redact(unmarked(line))
@@ -118,6 +118,25 @@ _HOSTILE = {
     "dates": "2024-01-05 " * 9_000,
     "anything": "".join(_RANDOM.choice('aA1 -._@:/="\n') for _ in range(100_000)),
     "hex": "".join(_RANDOM.choice("0123456789abcdef") for _ in range(100_000)),
+    "numbers of eleven digits": " ".join(str(_RANDOM.randrange(10**10, 10**11)) for _ in range(8_300)),
+    "numbers of nine digits behind names": "sin tfn bsn nif ssn " + "123456789 " * 9_900,
+    "groups of four digits": " ".join(str(_RANDOM.randrange(1_000, 10_000)) for _ in range(20_000)),
+    "rows of one card's digits": "4111 " * 20_000,
+    "the same in other blanks": "4111\u00a0" * 20_000,
+    "passwords of one program": " -u a:xyz9" * 10_000,
+    "settings": "password: hunter2\n" * 5_500,
+    "keys": "api_key=a1b2c3d4e5 " * 5_200,
+    "mail": "a@b.org " * 12_500,
+    "programs": "mysql " * 16_600,
+    "options": " -" * 50_000,
+    "long options": "--a-" * 25_000,
+    "echoes": "echo a|" * 14_200,
+    "names on lines": "password:\n" * 10_000,
+    "names in tables": "| password " * 9_000,
+    "sentences": "password is " * 8_300,
+    "who they are of": "password for a b c d e " * 4_300,
+    "closed markup": "password</b></b></b>" * 5_000,
+    "Chinese": "\u5bc6\u7801\u662f" * 33_000,
     "prose": "The quick brown fox jumps over the lazy dog. " * 2_200,
 }
 
@@ -126,8 +145,15 @@ _HOSTILE = {
 def test_a_hostile_text_of_a_hundred_kilobytes_takes_little_and_twice_as_much_takes_twice_as_long(name: str) -> None:
     text = _HOSTILE[name][:100_000]
     whole, half = _seconds(text), _seconds(text[:50_000])
-    assert whole < 0.05
+    assert whole < 0.05 * _slower()
     assert whole < 4 * half + 0.005  # a square would be four times, and more with what each call costs
+
+
+def _slower() -> float:
+    """How many times what a quiet core takes one that others share does: to count to a million, 30 ms; 1 at least."""
+    begun = time.process_time()
+    sum(1 for _ in range(1_000_000))
+    return max(1.0, (time.process_time() - begun) / 0.03)
 
 
 def _seconds(text: str) -> float:
