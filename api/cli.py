@@ -139,12 +139,14 @@ def up(
     ready_file: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Write there how the service is reached, once it answers.")
     ] = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Answer with so many processes.")] = 1,
     machine: Json = False,
 ) -> int:
     """Run Neo4j (unless NEO4J_URI names one) and the API, until Ctrl-C or `whence down`."""
     from api import foreground  # noqa: PLC0415
 
-    return foreground.up(configured(), foreground.Wanted(host, port, demo, ready_file), Screen(machine=machine))
+    wanted = foreground.Wanted(host, port, demo, ready_file, workers)
+    return foreground.up(configured(), wanted, Screen(machine=machine))
 
 
 @app.command(epilog="Example: whence down")

@@ -20,7 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from api import embedders, presence, tracing
+from api import embedders, metrics, presence, tracing
 from api.analyst import browser_settings
 from api.connect import named
 from api.course import watched
@@ -28,8 +28,9 @@ from api.interrupt import ends_as_interrupt
 from api.metrics import Metrics
 from api.presence import Presence
 from api.screen import Screen
-from api.serving import serve
+from api.serving import event_loop, serve
 from api.settings import Settings
+from api.workers import Workers, listening
 from graph import observed
 from graph.embedded import SERVE, Connection, EmbeddedNeo4j
 from graph.embedded.secret import write_private
@@ -59,12 +60,14 @@ class Wanted:
         port: The port; 0 takes a free one.
         demo: Whether the sample is to be there.
         ready_file: Where to write how the service is reached.
+        workers: How many processes answer; one is this one.
     """
 
     host: str
     port: int
     demo: bool
     ready_file: Path | None
+    workers: int = 1
 
 
 def up(settings: Settings, wanted: Wanted, screen: Screen) -> int:
@@ -86,9 +89,11 @@ def up(settings: Settings, wanted: Wanted, screen: Screen) -> int:
         ):
             wanted = replace(wanted, port=_free_port(wanted))
             _require_ready_file(wanted.ready_file)
+            if wanted.workers > 1:
+                metrics.share(settings.home / "run" / "metrics")
             with (
                 _database(settings, wanted, screen) as (connection, restart),
-                asyncio.Runner(loop_factory=_loop()) as runner,
+                asyncio.Runner(loop_factory=event_loop()) as runner,
             ):
                 here = replace(mine, bolt=connection.uri, browser=connection.browser)
                 here.write(settings.home)
@@ -149,14 +154,6 @@ def _database(
         yield connection, server.restart
 
 
-def _loop() -> Callable[[], asyncio.AbstractEventLoop]:
-    if sys.platform == "win32":
-        return asyncio.new_event_loop
-    import uvloop  # noqa: PLC0415  not to be had there
-
-    return uvloop.new_event_loop
-
-
 async def _serve(
     settings: Settings,
     wanted: Wanted,
@@ -177,10 +174,12 @@ async def _serve(
             await _demo(settings, store, screen)
         filler = None if embedder is None else Filler(store, embedder)
         service = Service(store) if filler is None else Service(store, grown=filler.wake)
-        metrics = Metrics(service, connection.folder)
+        told = Metrics(service, connection.folder)
         reached: asyncio.Future[tuple[str, int]] = asyncio.get_running_loop().create_future()
-        serving = asyncio.ensure_future(
-            serve(
+        if wanted.workers > 1:
+            answering = _several(wanted, Workers(connection, embedder, filler), reached)
+        else:
+            answering = serve(
                 service,
                 settings,
                 host=wanted.host,
@@ -188,11 +187,11 @@ async def _serve(
                 semantic=None if filler is None else Semantic(filler.embedder, filler.representations),
                 asked=(lambda: None) if filler is None else filler.give_way,
                 stages=chosen(service, embedder, settings.stages, chat),
-                metrics=metrics,
+                metrics=told,
                 ready=lambda host, port: reached.set_result((host, port)),
             )
-        )
-        with observed.by(metrics):
+        serving = asyncio.ensure_future(answering)
+        with observed.by(told):
             async with _beside(service.readiness.watch(restart)), _ended(serving):
                 await asyncio.wait((serving, reached), return_when=asyncio.FIRST_COMPLETED)
                 if reached.done() and await _answers(service, *reached.result(), serving):
@@ -200,6 +199,13 @@ async def _serve(
                     with _announced(mine, settings, wanted, screen):
                         async with _beside(_afterwards(store, filler)):
                             await asyncio.shield(serving)
+
+
+async def _several(wanted: Wanted, workers: Workers, reached: asyncio.Future[tuple[str, int]]) -> None:
+    """As ``serve``, with several processes."""
+    sockets = listening(wanted.host, wanted.port, wanted.workers)
+    host, port = sockets[0].getsockname()[:2]
+    await workers.run(sockets, lambda: reached.set_result((host, port)))
 
 
 async def _afterwards(store: Store, filler: Filler | None) -> None:

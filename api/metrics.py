@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,26 @@ _STATEMENT_SECONDS = (0.002, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0)
 _MARKED = (1, 3, 10, 30, 100, 300, 1_000, 10_000, 100_000)
 _TOKENS = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
 _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS"})
+
+
+def share(folder: Path) -> None:
+    """Have this process, and those that it begins, keep their numbers in a folder, which is emptied.
+
+    It counts for metrics that are made afterwards, before the first of which it must be called.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, mode=0o700)
+    os.environ[SHARED] = str(folder)
+
+
+def forget(process: int) -> None:
+    """Leave out what a process that has ended said of itself; what it counted stays counted."""
+    if SHARED in os.environ:
+        from prometheus_client.multiprocess import (  # noqa: PLC0415
+            mark_process_dead,  # pyright: ignore[reportUnknownVariableType]
+        )
+
+        mark_process_dead(process)
 
 
 class Metrics(Observer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+import sys
 from collections.abc import Callable
 
 import uvicorn
@@ -20,6 +21,23 @@ from graph.service import Service
 
 YOUNG_OBJECTS = 20_000  # between two collections: an answer of a thousand nodes leaves half of that
 DRAIN_SECONDS = 20  # what is being answered when the server is told to stop may take this long
+
+
+def event_loop() -> Callable[[], asyncio.AbstractEventLoop]:
+    """What makes the loop that a server runs on: uvloop's where there is one."""
+    if sys.platform == "win32":
+        return asyncio.new_event_loop
+    import uvloop  # noqa: PLC0415  not to be had there
+
+    return uvloop.new_event_loop
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise UnavailableError(f"{host}:{port} cannot be listened on", field="port", allowed="a free port") from error
 
 
 def _spare_the_collector() -> None:
@@ -48,6 +66,7 @@ async def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 0,
+    listening: socket.socket | None = None,
     semantic: Semantic | None = None,
     asked: Callable[[], None] = lambda: None,
     stages: Stages | None = None,
@@ -56,13 +75,14 @@ async def serve(
 ) -> None:
     """Answer requests until SIGINT or SIGTERM, or until this task is cancelled; then finish those under way.
 
-    Run it on uvloop where there is one: ``asyncio.Runner(loop_factory=uvloop.new_event_loop)``.
+    Run it on the fastest loop: ``asyncio.Runner(loop_factory=event_loop())``.
 
     Args:
         service: Open, on the running event loop.
         settings: Who acts when a caller does not say.
         host: The address to listen on.
         port: The port; 0 takes a free one.
+        listening: A socket that listens already, in place of host and port.
         semantic: Finds by meaning; without it words alone do.
         asked: Called whenever a request comes and whenever it was answered.
         stages: The steps of ingestion; those of the settings, by words alone, unless given.
@@ -72,11 +92,7 @@ async def serve(
     Raises:
         UnavailableError: the address cannot be had.
     """
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        raise UnavailableError(f"{host}:{port} cannot be listened on", field="port", allowed="a free port") from error
+    listening = listening or _listening(host, port)
     config = uvicorn.Config(
         create_app(service, settings, semantic=semantic, stages=stages, asked=asked, metrics=metrics),
         http=BoundedConnection,

@@ -41,11 +41,15 @@ class AgingTimes:
         store: Where they are.
         clock: The present.
         seen_seconds: How old what is known of a project may be.
+
+    Attributes:
+        changed: Told the name of a project whose aging time was set here.
     """
 
     def __init__(self, store: Store, clock: Callable[[], datetime], *, seen_seconds: float = SEEN_SECONDS) -> None:
         self._store = store
         self._now = clock
+        self.changed: Callable[[str], None] = lambda _project: None
         self._known: TTLCache[str, tuple[Change, ...]] = TTLCache(PROJECTS_KEPT, seen_seconds, time.monotonic)
 
     async def of(self, project: str, at: datetime | None = None) -> timedelta:
@@ -97,8 +101,13 @@ class AgingTimes:
     async def _put(self, project: str, change: Change) -> bool:
         since, lasts = instant_text(change.since), int(change.aging.total_seconds())
         rows = await self._store.project_write("aging_put", project=project, since=since, lasts=lasts)
-        self._known.pop(project, None)
+        self.forget(project)
+        self.changed(project)
         return bool(rows)
+
+    def forget(self, project: str) -> None:
+        """Look anew at a project whose aging time was set elsewhere."""
+        self._known.pop(project, None)
 
     async def changes(self, project: str) -> tuple[Change, ...]:
         """Since when a project has which aging time, the newest first; at most 1,000."""

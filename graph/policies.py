@@ -7,7 +7,7 @@ an exported journal does not carry them, and a rebuild leaves them alone. Secret
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,10 +53,14 @@ class Policies:
     Args:
         store: Where they are.
         seen_seconds: How old what is known of a project may be.
+
+    Attributes:
+        changed: Told the name of a project whose policy was set here.
     """
 
     def __init__(self, store: Store, *, seen_seconds: float = SEEN_SECONDS) -> None:
         self._store = store
+        self.changed: Callable[[str], None] = lambda _project: None
         self._known: TTLCache[str, Policy] = TTLCache(PROJECTS_KEPT, seen_seconds, time.monotonic)
 
     async def of(self, project: str) -> Policy:
@@ -109,6 +113,11 @@ class Policies:
 
     async def _put(self, project: str, kept: list[str] | None = None, types: list[str] | None = None) -> None:
         await self._store.project_write("policy_put", project=_checked(project), kept=kept, types=types)
+        self.forget(project)
+        self.changed(project)
+
+    def forget(self, project: str) -> None:
+        """Look anew at a project whose policy was set elsewhere."""
         self._known.pop(project, None)
 
 
