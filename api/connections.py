@@ -148,6 +148,7 @@ class BoundedConnection(HttpToolsProtocol):
             extensions = {"code": code, "field": field, "allowed": allowed}
             body = orjson.dumps({"errors": [{"message": message, "extensions": extensions}]})
             head = f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\n"
+            head += "x-content-type-options: nosniff\r\ncache-control: no-store\r\n"
             head += f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
             self.transport.write(head.encode() + body)
         self.transport.close()

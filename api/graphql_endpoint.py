@@ -30,6 +30,12 @@ from graph.ingestion.stages import Stages
 from graph.retrieval import Retrieval
 from graph.service import Service
 
+_GRAPHIQL = (
+    "default-src 'none'; script-src 'unsafe-inline' https://unpkg.com; style-src 'unsafe-inline' https://unpkg.com; "
+    "font-src data: https://unpkg.com; img-src data:; worker-src blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
 
 class GraphQLEndpoint(GraphQL[Context, None]):
     """Strawberry's endpoint, with the whole of GraphQL over HTTP and no way to a 500.
@@ -89,6 +95,8 @@ class GraphQLEndpoint(GraphQL[Context, None]):
     async def run(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         """Strawberry's answer, in the media type that the caller prefers."""
         response = cast(Response, await super().run(request, *args, **kwargs))
+        if response.headers.get("content-type", "").startswith("text/html"):
+            response.headers["content-security-policy"] = _GRAPHIQL
         if response.headers.get("content-type") == "application/json" and prefers_graphql(
             request.headers.get("accept", "")
         ):

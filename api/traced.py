@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import quote
 
 from starlette.routing import Route
@@ -15,11 +15,22 @@ from api.at_hand import REQUEST, AtHand
 from api.metrics import Metrics
 from graph import received
 
-_SAFETY = [
+# What every answer has that does not say otherwise itself. What is known of a project is kept by nobody on the way.
+_SAFETY = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
-]
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+    (b"cache-control", b"no-store"),
+)
+_POLICY = b"content-security-policy"
+_NOTHING = b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_PAGE = (
+    b"default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; "
+    b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+# Behind TLS alone: elsewhere browsers pay no heed to it, and must not.
+_TLS = (b"strict-transport-security", b"max-age=31536000")
 _LOG = logging.getLogger("whence.http")
 
 
@@ -51,7 +62,8 @@ class Traced:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *_SAFETY, (b"x-request-id", at_hand.id.encode())]
+                own = message.get("headers", ())
+                message["headers"] = [*own, *_safety(own, scope), (b"x-request-id", at_hand.id.encode())]
             await send(message)
 
         with tracing.request(at_hand, scope["method"], scope["headers"]) as span:
@@ -81,6 +93,18 @@ class Traced:
             "operation": at_hand.operation,
         }
         _LOG.info("answered", extra={"facts": facts})
+
+
+def _safety(own: Iterable[tuple[bytes, bytes]], scope: Scope) -> Iterator[tuple[bytes, bytes]]:
+    """The headers that make an answer safe, but for those that it has already."""
+    has = dict(own)
+    for name, value in _SAFETY:
+        if name not in has:
+            yield name, value
+    if _POLICY not in has:
+        yield _POLICY, _PAGE if has.get(b"content-type", b"").startswith(b"text/html") else _NOTHING
+    if scope.get("scheme") == "https":
+        yield _TLS
 
 
 def _route(scope: Scope) -> str:
