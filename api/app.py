@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException as RoutingError
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -18,6 +18,7 @@ from api.agent_endpoint import AgentEndpoint
 from api.checks import Facts
 from api.direct import Direct
 from api.execution import Plans, ServedSchema, facts_of
+from api.explorer import Explorer
 from api.graphql_endpoint import GraphQLEndpoint
 from api.metrics import Metrics
 from api.refusals import Answer, refusal
@@ -40,10 +41,6 @@ if TYPE_CHECKING:
 
 async def _health(_request: Request) -> Response:
     return Answer({"status": "ok"})
-
-
-async def _front(_request: Request) -> Response:
-    return RedirectResponse("/graphql", 307)
 
 
 async def _unrouted(_request: Request, error: Exception) -> Response:
@@ -89,7 +86,7 @@ def create_app(
 
     framework = Starlette(
         routes=[
-            Route("/", _front),
+            *Explorer(settings.home / "cache").routes(),
             Route("/graphql", endpoint),
             Route("/context", routes.context, methods=["POST"]),
             Route("/healthz", _health),

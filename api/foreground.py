@@ -20,7 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from api import embedders, metrics, presence, tracing
+from api import drawing, embedders, metrics, presence, tracing
 from api.analyst import browser_settings
 from api.connect import named
 from api.course import watched
@@ -91,6 +91,7 @@ def up(settings: Settings, wanted: Wanted, screen: Screen) -> int:
             _require_ready_file(wanted.ready_file)
             if wanted.workers > 1:
                 metrics.share(settings.home / "run" / "metrics")
+            drawing.fetch_meanwhile(settings.home / "cache")
             with (
                 _database(settings, wanted, screen) as (connection, restart),
                 asyncio.Runner(loop_factory=event_loop()) as runner,
@@ -294,6 +295,7 @@ def _announced(mine: Presence, settings: Settings, wanted: Wanted, screen: Scree
 
 
 def _welcome(mine: Presence, settings: Settings, wanted: Wanted) -> Iterator[str]:
+    yield f"  Explorer       {mine.url}/"
     yield f"  GraphiQL       {mine.url}/graphql"
     if mine.browser:
         password = settings.home / "neo4j" / "password"
