@@ -40,6 +40,7 @@ from graph.errors import UnavailableError, ValidationError
 from graph.exchange import Terms, import_journal
 from graph.ingestion.chat import chatting
 from graph.ingestion.choice import chosen
+from graph.migration import migrate_in_the_end
 from graph.rehearsal import rehearse
 from graph.service import Service
 from graph.store import Store
@@ -212,8 +213,7 @@ async def _several(wanted: Wanted, workers: Workers, reached: asyncio.Future[tup
 async def _afterwards(store: Store, filler: Filler | None) -> None:
     """What is done once the service answers, in its idle time."""
     await rehearse(store)
-    if filler is not None:
-        await filler.run()
+    await asyncio.gather(migrate_in_the_end(store), *([] if filler is None else [filler.run()]))
 
 
 @asynccontextmanager

@@ -83,6 +83,15 @@ class Policy(AsyncStructuredNode):
     types: Any = ArrayProperty(StringProperty())
 
 
+class StoreFormat(AsyncStructuredNode):
+    """In which form the store is written: there is one, called ``whence``."""
+
+    name: Any = StringProperty(required=True)
+    schema_version: Any = IntegerProperty()
+    journal_version: Any = IntegerProperty()
+    written_by: Any = StringProperty()
+
+
 class Replay(AsyncStructuredNode):
     """That a stored session, told by a digest of its name and text, was replayed into a project to its end."""
 
@@ -208,7 +217,7 @@ class Event(AsyncStructuredNode):
     causes = AsyncRelationshipTo("Event", "CAUSED_BY")
 
 
-MODELS = (Project, Aging, Policy, Replay, Knowledge, Evidence, Representation, Filling, Event)
+MODELS = (Project, Aging, Policy, Replay, Knowledge, Evidence, Representation, Filling, Event, StoreFormat)
 _DECLARED_BY_NEOMODEL = "constraint_unique_Project_name"
 _STATEMENT = re.compile(r"FOR \(\w+:(\w+)\) (?:REQUIRE|ON|ON EACH) [(\[]([^)\]]*)[)\]]( IS UNIQUE)?")
 _ANALYZER = re.compile(r"`fulltext.analyzer`: '([\w-]+)'")

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction
 from neo4j.exceptions import AuthError, ConfigurationError, DriverError, Neo4jError
 
-from graph import lifecycle, observed, projection, queries, received, schema
+from graph import lifecycle, observed, projection, queries, received, schema, store_format
 from graph.batch import Batch, Statement, load, lock, mark, run, write
 from graph.commands import Command
 from graph.concept import Verdict, verdict_of
@@ -30,6 +30,7 @@ from graph.lifecycle import Decision
 from graph.queries import Query
 from graph.rows import Row, event_of
 from graph.slices import Needs, Slice, gather, projects
+from graph.store_format import StoreFormat
 from graph.transactions import Transactions, ours
 
 SINGLE_SECONDS = 10.0  # a compiled read; the executor may ask once more within a request's time
@@ -116,13 +117,17 @@ class Store:
 
         Raises:
             ValidationError: the address is none that the driver knows.
-            UnavailableError: no such server or database, or it refuses the credentials.
+            UnavailableError: no such server or database, or it refuses the credentials; or a newer Whence wrote it.
         """
         async with _driver(uri, username, password) as driver:
             try:
                 await driver.verify_connectivity()  # pyright: ignore[reportUnknownMemberType]
+                form = await store_format.read(driver, database)
+                store_format.require_known(form)
                 if install:
                     await schema.install(driver, database)
+                    if not form.populated:
+                        await store_format.record(driver, database)
             except AuthError as error:
                 raise ours(error) from error
             except (Neo4jError, DriverError) as error:
@@ -177,6 +182,22 @@ class Store:
             UnavailableError: the database cannot be had, or did not answer in time.
         """
         return (await self.read("journal_totals"))[0]
+
+    async def form(self) -> StoreFormat:
+        """In which form the store is written.
+
+        Raises:
+            UnavailableError: the database cannot be had.
+        """
+        return StoreFormat(**(await self.read("store_format_get"))[0])
+
+    async def record_form(self, schema_version: int) -> None:
+        """Record that the store is of a version of its schema now.
+
+        Raises:
+            UnavailableError: the database cannot be had.
+        """
+        await self.project_write("store_format_put", **store_format.recorded(schema_version))
 
     async def version(self) -> str:
         """What changes with every commit, whoever makes it: see ``Transactions.version``.

@@ -105,6 +105,9 @@ GIVEN: Row = {
     "ended": True,
     "event_ids": ["event-1", "event-2"],
     "before": "2026-11-01T00:00:00Z",
+    "schema_version": 1,
+    "journal_version": 1,
+    "written_by": "1.0.0",
     "edges_max": 50,
     "evidence_max": 3,
     "nodes_max": 100,
@@ -176,6 +179,8 @@ UNINDEXED = frozenset(
     {
         "project_list",
         "journal_totals",
+        "store_format_get",
+        "store_format_put",
         "projects_rebuilding",
         "audit_census",
         "repair_nameless_drop",

@@ -1885,3 +1885,22 @@ def test_a_graph_of_many_chains_is_walked_node_by_node(
     rows = database.statement(query, params)
     found = rows if column is None else rows[0][column]
     assert (found if isinstance(found, int) else len(found)) == reached
+
+
+def test_the_form_of_a_store_is_recorded_once_and_never_becomes_older(scenario: Stage) -> None:
+    one = {"schema_version": 1, "journal_version": 1, "written_by": "1.0.0"}
+    scenario(
+        given="CREATE (:Project {name: 'p', seq: 1})",
+        when=("store_format_get", {}),
+        rows=[{"schema_version": 0, "journal_version": 0, "written_by": None, "populated": True}],
+    )
+    scenario(
+        given="CREATE (:Project {name: 'p', seq: 0})",
+        when=("store_format_put", one),
+        rows=[{"schema_version": 1}],
+        effects={"+nodes": 1, "+labels": 1, "+properties": 4},
+    ).again(effects={}).then(("store_format_get", {}), rows=[one | {"populated": False}]).then(
+        ("store_format_put", one | {"schema_version": 2}),
+        rows=[{"schema_version": 2}],
+        effects={"+properties": 1, "-properties": 1},
+    ).then(("store_format_put", one), rows=[], effects={})

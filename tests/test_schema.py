@@ -24,6 +24,7 @@ knowledge_identity              UNIQUENESS  Knowledge  project, key, generation
 policy_identity                 UNIQUENESS  Policy     project
 replay_identity                 UNIQUENESS  Replay     project, session
 representation_identity         UNIQUENESS  Representation  project, model, key, generation
+store_format_identity           UNIQUENESS  StoreFormat  name
 """
 INDEXES = """
 aging_identity                  RANGE       Aging      project, since
@@ -41,6 +42,7 @@ knowledge_texts                 FULLTEXT    Knowledge  proposition, description,
 policy_identity                 RANGE       Policy     project
 replay_identity                 RANGE       Replay     project, session
 representation_identity         RANGE       Representation  project, model, key, generation
+store_format_identity           RANGE       StoreFormat  name
 """
 
 
