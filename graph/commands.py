@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 from ulid import ULID
 
 from graph import concept_file
-from graph.concept import Merge, Verdict, checked_name, read_concept
+from graph.concept import Merge, Verdict, checked_name, read_concept, uncounted
 from graph.errors import EventConflictError, ValidationError, quoted
 from graph.forms import known_fields, mapping, maybe, member, sequence
 from graph.journal import Event, Json, canonical
@@ -83,6 +83,8 @@ class Command:
     """How many matches of which kind were taken out of it."""
     merge: Merge | None = None
     """What a consolidator made of a concept and what it was compared with; None where nobody was asked."""
+    counted_here: bool = False
+    """Whether the counts of a concept are told here whatever it says: it is a line that anybody may have written."""
 
     @property
     def is_concept(self) -> bool:
@@ -117,8 +119,9 @@ def _says_the_same(event: Event, command: Command) -> bool:
     if door:  # what the one door made of the concept stands beside it
         stored = {"concept": stored["said"], "evidence": stored.get("evidence", [])}
         given = {"concept": given["concept"], "evidence": given.get("evidence", [])}
-    if event.transition is command.transition is Transition.SIGHTED:  # the one door tells both
-        stored, given = _uncounted(stored), _uncounted(given)
+    if command.counted_here or event.transition is command.transition is Transition.SIGHTED:
+        carried = event.transition is Transition.CORRECTED
+        stored, given = uncounted(stored, carried=carried), uncounted(given, carried=carried)
     return (
         (door or event.transition == command.transition)
         and command.key in (None, event.key)
@@ -128,10 +131,6 @@ def _says_the_same(event: Event, command: Command) -> bool:
         and (event.actor, event.caused_by, event.execution) == (command.actor, command.caused_by, command.execution)
         and _covers(stored, given)
     )
-
-
-def _uncounted(sighting: Json) -> Json:
-    return {**sighting, "verdict": None, "said": {**sighting["said"], "occurrences": None}}
 
 
 def _redacted(said: R) -> R:

@@ -99,6 +99,20 @@ def concept_record(concept: Concept) -> Json:
     return record if concept.file is None else {**record, "file": concept.file}
 
 
+def said_once(record: Json) -> Json:
+    """What somebody says of a concept, counted once, of the first source that it names."""
+    return {**record, "occurrences": 1, "sources": record["sources"][:1]}
+
+
+def uncounted(payload: Json, *, carried: bool) -> Json:
+    """Without what the one door tells: what a sighting comes to, and a concept's counts; corrections carry them."""
+    told: Json = {**payload, "verdict": None} if "verdict" in payload else dict(payload)
+    for part in told.keys() & {"concept", "said"}:
+        sources = None if carried and part == "concept" else told[part]["sources"][:1]
+        told[part] = {**told[part], "occurrences": None, "sources": sources}
+    return told
+
+
 def concept_text(concept: Concept) -> str:
     """What a node carries."""
     return canonical(concept_record(concept))

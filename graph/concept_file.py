@@ -180,6 +180,14 @@ def written(
     return "\n".join(["---", *lines, "---", *(["", body] if body else []), ""])
 
 
+def tells_counts(record: Mapping[str, Any]) -> bool:
+    """Whether the file that a concept was read from says how often it was said, and by whom, as its record does."""
+    known = _read_again(record["file"], record["type"]) if "file" in record else None
+    if known is None or known.occurrences != record["occurrences"]:
+        return False
+    return list(known.sources) == record["sources"] or (not known.sources and len(record["sources"]) == 1)
+
+
 def redacted(payload: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
     """A payload as ``Redactor.payload`` gives it, without a file that has more in it than can be seen in its text.
 

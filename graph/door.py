@@ -7,11 +7,12 @@ make one history. What a journal says of such a decision is enough to come to al
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from graph.commands import Command
-from graph.concept import Concept, Verdict, concept_of, concept_record, contradicting_keys, merged
+from graph.concept import Concept, Verdict, concept_of, concept_record, contradicting_keys, merged, said_once
 from graph.drafts import Draft
 from graph.errors import MergeOutdatedError, PropositionConflictError
 from graph.journal import Json
@@ -52,6 +53,24 @@ def recorded(here: Slice, command: Command, node: Node, now: datetime) -> Draft:
     return draft.own(node.generation, node.state, time, Transition.CORRECTED, payload, reason)
 
 
+def counted(here: Slice, command: Command) -> Command:
+    """The command of a line that anybody may have written, with the counts of a concept as they are told here.
+
+    What is said counts once, of one source; who corrects a concept carries its counts on.
+    """
+    payload = dict(command.payload)
+    if "said" in payload:
+        payload["said"] = said_once(payload["said"])
+    if "concept" in payload:
+        node = here.node(command.keyed, command.generation)
+        counts = said_once(payload["concept"])
+        if command.transition is Transition.CORRECTED and node is not None and node.concept is not None:
+            known = concept_of(node.key, node.concept)
+            counts = concept_record(known.seen(payload["said"], counted=True) if "said" in payload else known)
+        payload["concept"] = {**payload["concept"], **{name: counts[name] for name in ("occurrences", "sources")}}
+    return replace(command, payload=payload)
+
+
 def sighted(draft: Draft, node: Node, time: datetime) -> Draft:
     """The event of a journal line that a concept was said again, or something against it, and what follows by rule.
 
@@ -65,7 +84,7 @@ def sighted(draft: Draft, node: Node, time: datetime) -> Draft:
     Raises:
         PropositionConflictError: the keys of what contradicts it are taken.
     """
-    said = {**draft.command.payload["said"], "occurrences": 1}
+    said = said_once(draft.command.payload["said"])
     same = same_claim(node.proposition, concept_of(node.key, said).claim)
     return _sighted(draft, node, Verdict.SAME if same else Verdict.CONTRADICTING, said, time)
 

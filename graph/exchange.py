@@ -105,6 +105,8 @@ class Terms:
         restore: Keep position, recorded time and hash, and refuse what does not follow.
         keep_going: Take the good lines although there are bad ones.
         into: Whether the project was asked for by name, and so wins over the one that a line names.
+        counts: Whether what it says of how often concepts were said, and by whom, is taken: a graph has no sightings
+            that could be counted again.
     """
 
     project: str
@@ -112,6 +114,7 @@ class Terms:
     restore: bool = False
     keep_going: bool = False
     into: bool = False
+    counts: bool = False
 
 
 Progress = Callable[[str, int], None]
@@ -384,7 +387,12 @@ def _read_line(number: int, raw: bytes, terms: Terms, kinds: _Kinds) -> Line:
     if unnamed and command.redacted:  # a hash of what was taken out would let it be guessed
         said = canonical([command.transition, command.key, command.reason, command.payload])
         command = replace(command, event_id=_line_id(number, said.encode()))
-    return Line(number, held(len(raw), command), command, read_event(line, command) if terms.restore else None)
+    if terms.restore:
+        return Line(number, held(len(raw), command), command, read_event(line, command))
+    told = terms.counts or (command.is_concept and concept_file.tells_counts(command.payload["concept"]))
+    if not told:
+        command = replace(command, counted_here=True)
+    return Line(number, held(len(raw), command), command, None)
 
 
 def held(size: int, command: Command) -> int:

@@ -63,7 +63,7 @@ async def import_graphml(
         facts = course.read(read())
         project = terms.project if terms.into else facts["project"]
         await _refuse_filled(store, project, course)
-        found = Terms(project, terms.actor, into=True)
+        found = Terms(project, terms.actor, into=True, counts=True)
         report = await import_journal(store, course.lines, found, progress)
         if report.refused:
             first = min(report.refusals, key=lambda each: each.line)

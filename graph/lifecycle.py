@@ -73,6 +73,8 @@ def decide(slices: Mapping[str, Slice], command: Command, now: datetime, *, rule
     if known := here.events.get(command.event_id):
         repeats(known, command)
         return Decision(standing=known.seq, node=(known.key, known.generation))
+    if command.counted_here and rules:
+        command = door.counted(here, command)
     _refuse_future(command, now)
     _refuse_unknown_causes(here, command)
     if command.transition is Transition.PROPOSED:

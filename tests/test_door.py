@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -170,6 +172,83 @@ def test_the_door_tells_what_a_sighting_from_elsewhere_comes_to_and_counts_it_on
     assert again.standing == events[0].seq, "the same line again is a repeat"
     with pytest.raises(EventConflictError):
         book.take("sighted", NAME, event_id="e", payload={**payload, "said": concept | {"body": "else"}})
+
+
+def _raw(*lines: dict[str, Any]) -> list[bytes]:
+    return [json.dumps({"project": "P", "key": NAME, **line}).encode() + b"\n" for line in lines]
+
+
+def _said(body: Any = CLAIM, **more: Any) -> dict[str, Any]:
+    return {"description": "d", "type": "fact", "body": body, "sources": ["s1"], **more}
+
+
+def _imported(service: Service, loop: asyncio.Runner, raw: list[bytes]) -> Concept:
+    report = loop.run(import_journal(service.store, lambda: raw, Terms("P", HUMAN)))
+    assert report.refused == 0
+    node = loop.run(service.knowledge("P", NAME))
+    assert node is not None
+    return concept_of(NAME, node["concept"])
+
+
+def test_a_concept_that_an_import_proposes_is_counted_once_whatever_the_line_says(
+    service: Service, loop: asyncio.Runner
+) -> None:
+    many = {"occurrences": 5_000, "sources": [f"s{n}" for n in range(20)]}
+    proposed = {"transition": "proposed", "event_id": "e", "payload": {"concept": _said(**many)}}
+    for _ in range(2):  # the same line again is a repeat
+        concept = _imported(service, loop, _raw(proposed))
+        assert (concept.occurrences, concept.sources) == (1, ("s0",))
+    node = loop.run(service.knowledge("P", NAME))
+    assert node is not None
+    assert node["state"] == "proposed", "no second source has said it"
+
+
+@pytest.mark.parametrize("more", [{}, {"said": _said(OTHER, occurrences=9, sources=["s2", "s3"])}])
+def test_a_concept_that_an_import_corrects_carries_its_counts_on(
+    more: dict[str, Any], service: Service, loop: asyncio.Runner
+) -> None:
+    many = {"occurrences": 5_000, "sources": [f"s{n}" for n in range(20)]}
+    corrected = {"proposition": OTHER, "concept": _said(OTHER, **many), **more}
+    lines = _raw(
+        {"transition": "proposed", "event_id": "e", "payload": {"concept": _said()}},
+        {"transition": "corrected", "event_id": "f", "reason": "better", "payload": corrected},
+    )
+    for _ in range(2):
+        concept = _imported(service, loop, lines)
+        assert concept.body == OTHER
+        assert (concept.occurrences, concept.sources) == ((2, ("s1", "s2")) if more else (1, ("s1",)))
+
+
+def test_what_a_concept_file_counted_and_a_journal_says_stays_as_it_is(
+    service: Service, loop: asyncio.Runner, tmp_path: Path
+) -> None:
+    fields = "name: return-window\ndescription: d\ntype: fact\nprovenance: observed\nconfidence: 0.7"
+    text = f"---\n{fields}\nsources: [s1, s2]\noccurrences: 7\n---\n\n{CLAIM}\n"
+    (tmp_path / f"{NAME}.md").write_text(text)
+    terms = concept_folder.FolderTerms("P", AGENT)
+    loop.run(concept_folder.import_folder(service.store, tmp_path, terms))
+    journal = b"".join(loop.run(_all(service.export_journal("P")))).splitlines(keepends=True)
+    for restore in (False, True):
+        loop.run(wipe(service.store))
+        loop.run(import_journal(service.store, lambda: journal, Terms("P", HUMAN, restore=restore)))
+        node = loop.run(service.knowledge("P", NAME))
+        assert node is not None
+        concept = concept_of(NAME, node["concept"])
+        assert (concept.occurrences, concept.sources) == (7, ("s1", "s2"))
+
+
+async def _all(chunks: AsyncIterator[bytes]) -> list[bytes]:
+    return [chunk async for chunk in chunks]
+
+
+def test_a_restored_journal_keeps_the_counts_that_its_hashes_hold(service: Service, loop: asyncio.Runner) -> None:
+    for session in ("s1", "s2", "s3"):
+        loop.run(record(service, recording(said(session=session), AGENT, None)))
+    before = loop.run(service.head("P"))
+    journal = b"".join(loop.run(_all(service.export_journal("P")))).splitlines(keepends=True)
+    loop.run(wipe(service.store))
+    loop.run(import_journal(service.store, lambda: journal, Terms("P", HUMAN, restore=True)))
+    assert loop.run(service.head("P")) == before
 
 
 def test_what_was_proposed_under_the_key_of_a_contradiction_before_hides_it_not() -> None:
