@@ -45,6 +45,36 @@ async function answered(response) {
   }
 }
 
+/**
+ * Follows a subscription: `told` is called with the data of each answer, until the service ends it.
+ * Returns false where the service does not stream, true where it did and has ended.
+ */
+export async function follow(query, variables, signal, told) {
+  const headers = { "content-type": "application/json", accept: "text/event-stream" };
+  if (token() !== null) headers.authorization = `Bearer ${token()}`;
+  const response = await fetch("/graphql", {
+    method: "POST",
+    headers,
+    body: JSON.stringify({ query, variables }),
+    signal,
+  });
+  if (!response.ok || !response.headers.get("content-type")?.startsWith("text/event-stream")) return false;
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return true;
+    const blocks = `${rest}${value}`.split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const line = block.split("\n").find((each) => each.startsWith("data:") && each.length > "data:".length);
+      const answer = line ? JSON.parse(line.slice("data:".length)) : {};
+      if (answer.errors) return false;
+      if (answer.data) told(answer.data);
+    }
+  }
+}
+
 /** An id for an event, so that what is sent twice is taken once. */
 export function eventId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));

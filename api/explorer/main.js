@@ -5,6 +5,7 @@ import { Problem, ask } from "./api.js";
 import { openAct } from "./acts.js";
 import { refill } from "./elements.js";
 import { frame, showFrame } from "./frame.js";
+import { followProject } from "./live.js";
 import { heading, problem } from "./parts.js";
 import { PROJECTS } from "./queries.js";
 import { keep, takeFromAddress } from "./session.js";
@@ -46,6 +47,7 @@ async function move({ focus }) {
     [projects] = await Promise.all([named, place(route, signal, focus)]);
     frame(here(), projects);
     await openAct(route, signal);
+    followProject(route.project ?? null);
   } catch (error) {
     if (error.name === "AbortError") return;
     if (error instanceof Problem && error.code === "UNAUTHENTICATED") signedOut(error);
@@ -113,6 +115,7 @@ function fail(error) {
 }
 
 function signedOut(error) {
+  followProject(null);
   shown?.close?.();
   shown = null;
   projects = null;

@@ -145,3 +145,9 @@ export const ACTS = {
 export const STANDING = `query Standing($project: String!) {
   context(project: $project, goal: "-", budget: 1) { authorization { rule } }
 }`;
+
+export const HEAD = "query Head($project: String!) { journalHead(project: $project) { seq } }";
+
+export const EVENTS = `subscription Events($project: String!, $afterSeq: Int) {
+  events(project: $project, afterSeq: $afterSeq) { seq }
+}`;
