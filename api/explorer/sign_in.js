@@ -26,6 +26,7 @@ export function signIn(error, entered) {
         entered();
       },
     },
+    el("img", { src: document.querySelector("link[rel=icon]").href, alt: "Whence", width: 40, height: 40 }),
     heading("Sign in"),
     refused && problem(error, "The token was not taken"),
     el(
@@ -36,7 +37,10 @@ export function signIn(error, entered) {
       el(
         "p",
         { id: "token-hint", class: "hint" },
-        "whence up prints one on its first start; whence token create makes others. It stays in this tab alone.",
+        el("code", {}, "whence up"),
+        " prints one on its first start; ",
+        el("code", {}, "whence token create"),
+        " makes others. It stays in this tab alone.",
       ),
     ),
     el("p", {}, el("button", { class: "first", type: "submit" }, "Sign in")),

@@ -71,6 +71,7 @@ class Desk {
     const { chosen } = this.route;
     const found = [...this.whole().nodes.values()].find((node) => nameOf(node) === chosen);
     this.figure.chosen = found?.id ?? null;
+    this.timeline.set(this.route.asOf ?? null);
     await this.figure.begin(this.shown(), this.whole());
     this.fillTime(); // nobody waits for it
   }
