@@ -37,6 +37,8 @@ class AtHand:
         1 to 64 letters, digits, dots, underscores and dashes, a ``traceparent`` only in the form of its standard.
         """
         found = {name: value for name, value in headers if name in (b"x-request-id", b"traceparent")}
+        if not found:
+            return cls(secrets.token_hex(6))
         given, parent = found.get(b"x-request-id"), _TRACEPARENT.fullmatch(found.get(b"traceparent", b""))
         named = given is not None and _ID.fullmatch(given) is not None
         traced = parent is not None and all(part.strip(b"0") for part in parent.groups())

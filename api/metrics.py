@@ -12,7 +12,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,6 +24,7 @@ from graph.observed import Observer
 from graph.service import Service
 
 if TYPE_CHECKING:
+    from prometheus_client.metrics import MetricWrapperBase
     from prometheus_client.metrics_core import Metric
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # where the files are that workers share, by the variable of the client's own
@@ -33,6 +34,7 @@ _STATEMENT_SECONDS = (0.002, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0)
 _MARKED = (1, 3, 10, 30, 100, 300, 1_000, 10_000, 100_000)
 _TOKENS = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
 _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS"})
+M = TypeVar("M", bound="MetricWrapperBase")
 
 
 def share(folder: Path) -> None:
@@ -70,6 +72,7 @@ class Metrics(Observer):
         self._service = service
         self._disk = disk
         self._due: dict[str, int] = {}
+        self._known: dict[tuple[int | str, ...], Any] = {}
         self._registry = to = CollectorRegistry()
         self._requests = Histogram(
             "whence_request_seconds",
@@ -123,9 +126,16 @@ class Metrics(Observer):
             kind: Of the operation, where it is one of GraphQL.
         """
         named = method if method in _METHODS else "other"
-        self._requests.labels(route, named, str(status)).observe(seconds)
+        self._one(self._requests, route, named, str(status)).observe(seconds)
         if kind is not None:
-            self._operations.labels(kind).observe(seconds)
+            self._one(self._operations, kind).observe(seconds)
+
+    def _one(self, metric: M, *labels: str) -> M:
+        """A metric with its labels; looking it up with the client costs more than counting does."""
+        key = (id(metric), *labels)
+        if key not in self._known:
+            self._known[key] = metric.labels(*labels)
+        return self._known[key]
 
     def refused(self, code: str) -> None:
         """Count a refusal."""
@@ -133,9 +143,9 @@ class Metrics(Observer):
 
     def statement(self, name: str, seconds: float, rows: int, failure: str | None) -> None:
         """Count and time a statement."""
-        self._statements.labels(name).observe(seconds)
+        self._one(self._statements, name).observe(seconds)
         if rows:
-            self._rows.labels(name).inc(rows)
+            self._one(self._rows, name).inc(rows)
         if failure is not None:
             self._failures.labels(name, failure).inc()
         tracing.statement(name, seconds, rows, failure)

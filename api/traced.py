@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
 from starlette.routing import Route
@@ -29,6 +29,8 @@ _PAGE = (
     b"default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; "
     b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_NAMES = frozenset({*dict(_SAFETY), _POLICY})
+_PLAIN = (*_SAFETY, (_POLICY, _NOTHING))  # of most answers
 # Behind TLS alone: elsewhere browsers pay no heed to it, and must not.
 _TLS = (b"strict-transport-security", b"max-age=31536000")
 _LOG = logging.getLogger("whence.http")
@@ -95,16 +97,15 @@ class Traced:
         _LOG.info("answered", extra={"facts": facts})
 
 
-def _safety(own: Iterable[tuple[bytes, bytes]], scope: Scope) -> Iterator[tuple[bytes, bytes]]:
+def _safety(own: Iterable[tuple[bytes, bytes]], scope: Scope) -> tuple[tuple[bytes, bytes], ...]:
     """The headers that make an answer safe, but for those that it has already."""
     has = dict(own)
-    for name, value in _SAFETY:
-        if name not in has:
-            yield name, value
-    if _POLICY not in has:
-        yield _POLICY, _PAGE if has.get(b"content-type", b"").startswith(b"text/html") else _NOTHING
-    if scope.get("scheme") == "https":
-        yield _TLS
+    safe = _PLAIN
+    if has.get(b"content-type", b"").startswith(b"text/html"):
+        safe = (*_SAFETY, (_POLICY, _PAGE))
+    if not _NAMES.isdisjoint(has):
+        safe = tuple(header for header in safe if header[0] not in has)
+    return (*safe, _TLS) if scope.get("scheme") == "https" else safe
 
 
 def _route(scope: Scope) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from api.at_hand import REQUEST, AtHand
@@ -25,6 +25,7 @@ _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL
 _HTTP = "http/protobuf"
 _CARRIED = frozenset({b"traceparent", b"tracestate"})
 _SERVER_ERROR = 500
+_NO_SPAN = nullcontext()
 _tracer: Tracer | None = None
 
 
@@ -79,16 +80,20 @@ def by(tracer: Tracer) -> Generator[None]:
         _tracer = before
 
 
-@contextmanager
-def request(at_hand: AtHand, method: str, headers: Iterable[tuple[bytes, bytes]]) -> Generator[RequestSpan | None]:
+def request(
+    at_hand: AtHand, method: str, headers: Iterable[tuple[bytes, bytes]]
+) -> AbstractContextManager[RequestSpan | None]:
     """The span of a request; a child of the caller's where its ``traceparent`` has the form of the standard.
 
     It gives where to note how the request was answered; None where nothing is traced.
     """
-    tracer = _tracer
-    if tracer is None:
-        yield None
-        return
+    return _NO_SPAN if _tracer is None else _request(_tracer, at_hand, method, headers)
+
+
+@contextmanager
+def _request(
+    tracer: Tracer, at_hand: AtHand, method: str, headers: Iterable[tuple[bytes, bytes]]
+) -> Generator[RequestSpan]:
     from opentelemetry.trace import SpanKind, format_trace_id  # noqa: PLC0415
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415
 
@@ -123,13 +128,13 @@ class RequestSpan:
             self._span.set_status(StatusCode.ERROR)
 
 
-@contextmanager
-def operation() -> Generator[None]:
+def operation() -> AbstractContextManager[None]:
     """The span of an operation of GraphQL, named as the request at hand comes to know it."""
-    tracer = _tracer
-    if tracer is None:
-        yield
-        return
+    return _NO_SPAN if _tracer is None else _operation(_tracer)
+
+
+@contextmanager
+def _operation(tracer: Tracer) -> Generator[None]:
     with tracer.start_as_current_span("GraphQL", record_exception=False, set_status_on_exception=False) as span:
         try:
             yield
