@@ -86,7 +86,10 @@ class Traced:
             span.note(route, status)
         if self._metrics is not None:
             self._metrics.request(route, method, status, seconds, at_hand.kind)
+        admitted = scope.get("state", {}).get("scope")
         facts = {
+            "actor": admitted and f"{admitted.actor.issuer}:{admitted.actor.subject}",
+            "token": admitted and admitted.id,
             "method": method,
             "path": quote(scope["path"], errors="replace"),
             "status": status,

@@ -32,7 +32,7 @@ from connection import database, ends_in_order
 from graph.embedded import Connection
 
 WHENCE = Path(sys.executable).with_name("whence")
-CONNECTIONS = 32
+CONNECTIONS = 32  # for each worker: what waits together shares a question to the database
 START_SECONDS_MAX = 180.0
 PROPOSE = 'mutation { propose(project: "workers", key: "a", proposition: "a claim") { applied } }'
 READ = '{ knowledge(project: "workers", key: "a") { key proposition state } }'
@@ -54,6 +54,11 @@ class Running:
     url: str
     token: str
     answering: Sequence[psutil.Process]
+
+    @property
+    def connections(self) -> int:
+        """How many callers keep all of them busy."""
+        return CONNECTIONS * len(self.answering)
 
     def cpu(self) -> float:
         """Seconds of CPU that they have taken."""
@@ -142,7 +147,7 @@ def load(service: Running, shape: str, seconds: int) -> Load:
         command = [
             "wrk",
             "-t1",
-            f"-c{CONNECTIONS}",
+            f"-c{service.connections}",
             f"-d{seconds}s",
             "--latency",
             "-s",

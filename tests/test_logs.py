@@ -6,16 +6,21 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import httpx
 import pytest
 from neo4j.exceptions import ClientError
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from api.app import create_app
 from api.at_hand import REQUEST, AtHand
 from api.logs import JsonLines, TextLines, set_up
 from api.settings import Settings
+from api.traced import Traced
 from graph.errors import InternalError, ValidationError
+from graph.knowledge import Actor, ActorType
 from graph.service import Service
 
 STORED = "a secret"
@@ -186,3 +191,24 @@ def test_the_form_is_set_by_the_environment_and_an_unknown_one_is_refused(capsys
         root.handlers[:] = before[0]
         root.setLevel(before[1])
     assert json.loads(line).items() >= {"worker": 3, "message": "begun", "logger": "whence.test"}.items()
+
+
+def test_who_asked_is_told_by_the_actor_and_the_id_of_the_token(
+    loop: asyncio.Runner, heard: list[logging.LogRecord]
+) -> None:
+    actor = Actor("corp", "ada\nroot status=200", ActorType.HUMAN)
+
+    async def admitting(scope: Scope, receive: Receive, send: Send) -> None:
+        scope.setdefault("state", {})["scope"] = SimpleNamespace(actor=actor, id="t-1")
+        await Response("ok")(scope, receive, send)
+
+    async def asked() -> None:
+        transport = httpx.ASGITransport(Traced(admitting, lambda: None))
+        async with httpx.AsyncClient(transport=transport, base_url="http://whence") as client:
+            await client.get("/")
+
+    loop.run(asked())
+    (told,) = heard
+    line = TextLines().format(told)
+    assert 'actor="corp:ada\\nroot status=200" token=t-1 method=GET' in line
+    assert len(line.splitlines()) == 1
