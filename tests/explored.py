@@ -87,6 +87,7 @@ class Visit:
     """One visitor's page, and what it did that it should not."""
 
     url: str
+    token: str | None
     page: Page
     complaints: list[str] = field(default_factory=list[str])
     asked: list[str] = field(default_factory=list[str])
@@ -94,7 +95,8 @@ class Visit:
     def go(self, route: str | None = None, **said: Any) -> Page:
         """Open a view by its address, and wait until it stands."""
         query = route if route is not None else f"?{urlencode(said, doseq=True)}"
-        self.page.goto(f"{self.url}/{query}")
+        self.page.goto(f"{self.url}/{query}{'' if self.token is None else f'#token={self.token}'}")
+        self.token = None  # the tab keeps it
         return self.settled()
 
     def turn(self, route: str | None = None, **said: Any) -> Page:
@@ -133,12 +135,13 @@ class Visit:
 
 
 @contextmanager
-def visiting(browser: Browser, url: str, allowed: str = "(?!)", **context: Any) -> Generator[Visit]:
+def visiting(browser: Browser, url: str, token: str | None, allowed: str = "(?!)", **context: Any) -> Generator[Visit]:
     """A visit in a session of its own, which must end without a complaint or a request to elsewhere.
 
     Args:
         browser: In which.
         url: Of the service.
+        token: What the visitor comes with.
         allowed: What the browser may say on its console, as a pattern.
         context: Colours, size and the like.
     """
@@ -146,7 +149,7 @@ def visiting(browser: Browser, url: str, allowed: str = "(?!)", **context: Any) 
     session.set_default_timeout(WAIT_MS)
     expect.set_options(timeout=WAIT_MS)
     page = session.new_page()
-    visit = Visit(url, page)
+    visit = Visit(url, token, page)
     page.on("console", lambda message: visit.complaints.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: visit.complaints.append(f"error: {error}"))
 

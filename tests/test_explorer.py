@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import re
+import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-import httpx
 import psutil
 import pytest
 from conftest import cache, wipe
@@ -27,7 +31,7 @@ from explored import (
     visiting,
 )
 from playwright.sync_api import Browser, expect, sync_playwright
-from served import Served, served
+from served import WHENCE, Served, served
 from test_exchange import taken
 
 from api import analyst, drawing
@@ -39,6 +43,8 @@ if not CHROMIUM:
     pytest.skip("there is no Chromium on this machine", allow_module_level=True)
 
 AUDIT = Path(__file__).with_name("accessibility.js").read_text("utf-8")
+SIGN_IN = pytest.mark.skipif(find_spec("api.access") is None, reason="the service asks for no token")
+LIVE = pytest.mark.skipif(find_spec("api.live") is None, reason="the service has no subscriptions")
 FILES = Path(__file__).parent.parent / "api" / "explorer"
 FIRST_VIEW_SECONDS = 2.0  # of a graph of 200 nodes
 FIRST_VIEW_CPU_SECONDS = 3.0  # of all processes together; that of a new session of Chromium is one of them
@@ -62,18 +68,47 @@ VIEWS = [
 
 
 @pytest.fixture(scope="module")
-def service(
-    neo4j: Connection, open_store: Store, loop: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Served]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("explorer")
+    (made / "cache").symlink_to(cache(), target_is_directory=True)
+    return made
+
+
+@pytest.fixture(scope="module")
+def service(neo4j: Connection, open_store: Store, loop: asyncio.Runner, home: Path) -> Iterator[Served]:
     loop.run(wipe(open_store))
     use = Service(open_store)
     for project, lines in (("depot", depot()), ("strange", strange()), ("hub", hub())):
         assert taken(loop, use, lines, project=project).refused == 0
-    home = tmp_path_factory.mktemp("explorer")
-    (home / "cache").symlink_to(cache(), target_is_directory=True)
     drawing.fetched(cache())
     with served(neo4j, home, "--demo") as running:
         yield running
+
+
+def token_of(service: Served) -> str | None:
+    """None where the service asks for none."""
+    bearer: dict[str, str] = getattr(service, "bearer", {})
+    return bearer["authorization"].removeprefix("Bearer ") if bearer else None
+
+
+@pytest.fixture(scope="module")
+def tokens(neo4j: Connection, service: Served, home: Path) -> Callable[..., dict[str, Any]]:
+    """The command that makes and revokes tokens, on the service's database."""
+    names = {
+        "WHENCE_HOME": str(home),
+        "NEO4J_URI": neo4j.uri,
+        "NEO4J_USERNAME": neo4j.username,
+        "NEO4J_PASSWORD": neo4j.password,
+        "NEO4J_DATABASE": neo4j.database,
+    }
+
+    def run(*arguments: str) -> dict[str, Any]:
+        done = subprocess.run(
+            [WHENCE, "token", *arguments, "--json"], env=os.environ | names, capture_output=True, check=True
+        )
+        return json.loads(done.stdout)
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +121,7 @@ def browser(service: Served) -> Iterator[Browser]:
 
 @pytest.fixture
 def visit(browser: Browser, service: Served) -> Iterator[Visit]:
-    with visiting(browser, service.url) as visit:
+    with visiting(browser, service.url, token_of(service)) as visit:
         yield visit
 
 
@@ -456,7 +491,9 @@ def test_the_keyboard_alone_is_enough(visit: Visit) -> None:
 def test_every_view_can_be_read_with_a_screen_reader_and_fits_the_window(
     browser: Browser, service: Served, scheme: str, width: int
 ) -> None:
-    with visiting(browser, service.url, color_scheme=scheme, viewport={"width": width, "height": 844}) as visit:
+    with visiting(
+        browser, service.url, token_of(service), color_scheme=scheme, viewport={"width": width, "height": 844}
+    ) as visit:
         found = {}
         visit.go()
         for view in VIEWS:
@@ -506,8 +543,8 @@ def test_colours_can_be_chosen_and_stay(visit: Visit) -> None:
 
 
 def test_without_the_library_the_table_shows_the_same(browser: Browser, service: Served) -> None:
-    with visiting(browser, service.url) as visit:
-        bare = re.sub(r'data-library="[^"]*"', 'data-library=""', httpx.get(service.url).text)
+    with visiting(browser, service.url, token_of(service)) as visit:
+        bare = re.sub(r'data-library="[^"]*"', 'data-library=""', service.client.get("/").text)
         visit.page.route(re.compile(r"/\?"), lambda route: route.fulfill(body=bare, content_type="text/html"))
         page = visit.go(project="depot", view="graph", key="vaccine-storage")
         visit.settled()
@@ -518,7 +555,7 @@ def test_without_the_library_the_table_shows_the_same(browser: Browser, service:
 
 
 def test_a_service_that_is_away_is_told_and_comes_back(browser: Browser, service: Served) -> None:
-    with visiting(browser, service.url, allowed="ERR_FAILED") as visit:
+    with visiting(browser, service.url, token_of(service), allowed="ERR_FAILED") as visit:
         page = visit.go(project="depot")
         page.route("**/graphql", lambda route: route.abort())
         page.get_by_role("link", name="Disputes").click()
@@ -526,6 +563,81 @@ def test_a_service_that_is_away_is_told_and_comes_back(browser: Browser, service
         page.unroute("**/graphql")
         page.get_by_role("link", name="Disputes").click()
         expect(page.locator("h1")).to_have_text("Disputes")
+
+
+@SIGN_IN
+def test_without_a_token_the_page_asks_for_one_and_then_shows_what_was_asked_for(
+    browser: Browser, service: Served
+) -> None:
+    with visiting(browser, service.url, None, allowed="401") as visit:
+        page = visit.go(project="depot", key="contract-9")
+        assert visit.heading() == "Sign in"
+        expect(page.get_by_label("Token")).to_be_focused()
+        expect(page.get_by_role("alert")).to_have_count(0)
+        page.get_by_label("Token").fill("whence_no_such_token")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("UNAUTHENTICATED")
+        page.get_by_label("Token").fill(str(token_of(service)))
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_have_text("Contract 9 promises delivery within a day")
+        page.reload()
+        assert visit.settled().locator("h1").inner_text() == "Contract 9 promises delivery within a day"
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.locator("h1")).to_have_text("Sign in")
+        assert page.evaluate("Object.values(sessionStorage).length") == 0
+
+
+@SIGN_IN
+def test_a_token_in_the_address_is_taken_out_of_it(visit: Visit, service: Served) -> None:
+    page = visit.go(project="depot")
+    token = str(token_of(service))
+    assert token not in page.url
+    assert "#" not in page.url
+    assert [url for url in visit.asked if token in url] == []
+
+
+@SIGN_IN
+def test_a_reader_sees_its_project_alone_and_why_it_may_not_write(
+    browser: Browser, service: Served, tokens: Callable[..., dict[str, Any]]
+) -> None:
+    made = tokens("create", "--project", "depot", "--role", "reader", "--actor", "here:eve:human")
+    with visiting(browser, service.url, made["token"], allowed="401") as visit:
+        page = visit.go()
+        page.wait_for_url("**/?project=depot")
+        visit.settled()
+        assert page.locator("#project option").all_inner_texts() == ["depot"]
+        visit.turn(project="depot", key="shipping-plan")
+        confirm = page.get_by_role("button", name="Confirm", exact=True)
+        expect(confirm).to_have_attribute("aria-disabled", "true")
+        expect(confirm).to_have_accessible_description(re.compile("FORBIDDEN.*role writer"))
+        confirm.click(force=True)
+        visit.turn(project="depot", key="shipping-plan", act="challenge")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        visit.turn(project="peps")
+        assert "Nothing is known here yet" in page.locator("main").inner_text()
+        tokens("revoke", made["id"])
+        time.sleep(1.1)  # for as long the service remembers it
+        visit.turn(project="depot", view="journal")
+        expect(page.locator("h1")).to_have_text("Sign in")
+
+
+@LIVE
+def test_what_others_change_is_told_and_shown_on_demand(visit: Visit, service: Served) -> None:
+    page = visit.go(project="depot", view="history", key="hall-b-warm")
+    expect(page.locator("#changes")).to_be_hidden()
+    said = (
+        'mutation { challenge(project: "depot", key: "hall-b-warm", event: {reason: "by somebody else"}) { applied } }'
+    )
+    with page.expect_event("request", lambda request: "subscription" in (request.post_data or "")):
+        page.reload()
+    visit.settled()
+    page.wait_for_timeout(500)
+    service.ask(said)
+    expect(page.locator("#changes")).to_contain_text("1 change since you looked")
+    expect(page.locator("#status")).to_have_text("1 change since you looked.")
+    page.locator("#changes").get_by_role("button", name="Show").click()
+    expect(page.locator("ol.events")).to_contain_text("by somebody else")
+    expect(page.locator("#changes")).to_be_hidden()
 
 
 def first_views(browser: Browser, service: Served) -> Iterator[tuple[float, float]]:
@@ -536,7 +648,7 @@ def first_views(browser: Browser, service: Served) -> Iterator[tuple[float, floa
         return service.cpu() + sum(sum(each.cpu_times()[:2]) for each in running if each.is_running())
 
     for _ in range(3):
-        with visiting(browser, service.url) as visit:
+        with visiting(browser, service.url, token_of(service)) as visit:
             started, used = time.perf_counter(), cpu()
             visit.go(project="hub", view="graph", key="hub", depth=20)
             yield time.perf_counter() - started, cpu() - used
