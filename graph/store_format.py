@@ -7,7 +7,6 @@ holds would be misread.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -19,7 +18,6 @@ from graph.errors import UnavailableError
 
 SCHEMA_VERSION = 1
 JOURNAL_VERSION = 1
-_LOG = logging.getLogger("whence.schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +65,6 @@ def require_known(found: StoreFormat) -> None:
         UnavailableError: its schema or its journal is newer; says which Whence is needed.
     """
     if found.schema_version <= SCHEMA_VERSION and found.journal_version <= JOURNAL_VERSION:
-        if found.populated and found.schema_version < SCHEMA_VERSION:
-            _LOG.warning(
-                "the store is of version %d, and `whence up` brings it up to %d", found.schema_version, SCHEMA_VERSION
-            )
         return
     raise UnavailableError(
         f"the store is of schema version {found.schema_version} and journal version {found.journal_version}, and this "
