@@ -14,6 +14,7 @@ from typing import cast
 
 import sentencex  # pyright: ignore[reportMissingTypeStubs]
 
+from graph.ingestion.orders import ROLES
 from graph.ingestion.stages import Passage
 
 _LANGUAGE = "en"  # of the abbreviations that end no sentence; the ends of sentences are known in all scripts
@@ -130,4 +131,6 @@ def _passages(block: _Block) -> Iterator[Passage]:
     for raw in (sentence for piece in _pieces(whole) for sentence in split(_LANGUAGE, piece)):
         said = raw.strip()
         if said:
-            yield Passage(said, f"{block.speaker}: {said}" if block.speaker and _SOMEBODY.search(said) else said)
+            # Who gives orders is kept as well, so that nobody takes them for what is so.
+            kept = block.speaker and (_SOMEBODY.search(said) or block.speaker.lower() in ROLES)
+            yield Passage(said, f"{block.speaker}: {said}" if kept else said)

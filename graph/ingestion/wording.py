@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from graph.ingestion.orders import gives_orders
 from graph.ingestion.stages import Validity
 from graph.ingestion.talk import is_talk
 from graph.words import words
@@ -19,12 +20,6 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]"
 _HEDGED = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|presumably|might|could be|not sure|i think|i guess|i believe|apparently"
     r"|allegedly|supposedly|rumou?r)\b|[也或]许|可能",
-    re.IGNORECASE,
-)
-_ORDERS = re.compile(
-    r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:instruction|prompt|rule|above|previous)"
-    r"|\bsystem prompt\b|\byou are now\b|\bact as\b.{0,40}\b(?:assistant|model|admin)"
-    r"|\breveal\b.{0,40}\b(?:prompt|secret|key)",
     re.IGNORECASE,
 )
 _CLOSING = "\"')] \u201d\u2019"
@@ -61,8 +56,11 @@ class Statements:
             return Validity(0.0, (why,))
         doubts = tuple(
             doubt
-            for form, doubt in ((_HEDGED, "said with doubt"), (_ORDERS, "reads like an instruction to a model"))
-            if form.search(proposition)
+            for doubted, doubt in (
+                (_HEDGED.search(proposition), "said with doubt"),
+                (gives_orders(proposition), "reads like an instruction to a model"),
+            )
+            if doubted
         )
         return Validity(0.7 if doubts else 1.0, doubts)
 
