@@ -102,6 +102,11 @@ def query(terms: Sequence[str], project: str) -> str:
     return f"+scope:{scope(project)}^0 +(proposition:({any_of}) description:({any_of}) key:({any_of}))"
 
 
+def needed(terms: Sequence[str], project: str) -> str:
+    """What the full-text index is asked for: nodes of one project whose propositions hold all of some words."""
+    return f"+scope:{scope(project)}^0 +proposition:({' '.join(f'+{term}' for term in terms[:TERMS_MAX])})"
+
+
 @lru_cache(1_024)
 def scope(project: str) -> str:
     """A project in the full-text index: digits, which no analyzer takes apart or shortens, whatever its name is.

@@ -72,6 +72,23 @@ def test_several_texts_are_looked_for_at_once_each_by_its_own_words(scenario: St
     ]
 
 
+def test_what_live_node_holds_all_the_words_of_a_text_is_told_for_several_at_once(
+    scenario: Stage, database: Database
+) -> None:
+    scenario.given("")
+    claims(
+        database,
+        ("p", "a", "Pier 17 closes at 6", 1),
+        ("p", "b", "Pier 18 closes at 7.", 2),
+        ("p", "gone", "Pier 19 closes at 8", 3),
+        ("q", "c", "Pier 20 closes at 9", 1),
+    )
+    database.query("MATCH (n:Knowledge {key: 'gone'}) SET n:Retired")
+    numbers = (["17", "6"], ["17", "7"], ["7"], ["19", "8"], ["20"])
+    params = {"project": "p", "texts": [words.needed(found, "p") for found in numbers]}
+    assert [row["at"] for row in database.statement(queries.load("propositions_holding"), params)] == [0, 2]
+
+
 def test_words_of_scripts_with_marks_are_whole_in_the_index_and_in_what_it_is_asked(
     scenario: Stage, database: Database
 ) -> None:

@@ -167,7 +167,7 @@ class _Statements(observed.Observer):
     def __init__(self) -> None:
         self.names = list[str]()
 
-    def statement(self, name: str, *_: object) -> None:
+    def statement(self, name: str, seconds: float, rows: int, failure: str | None) -> None:  # noqa: ARG002
         self.names.append(name)
 
 
