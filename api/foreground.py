@@ -92,13 +92,13 @@ def up(settings: Settings, wanted: Wanted, screen: Screen) -> int:
             _require_ready_file(wanted.ready_file)
             if wanted.workers > 1:
                 metrics.share(settings.home / "run" / "metrics")
-            drawing.fetch_meanwhile(settings.home / "cache")
             with (
                 _database(settings, wanted, screen) as (connection, restart),
                 asyncio.Runner(loop_factory=event_loop()) as runner,
             ):
                 here = replace(mine, bolt=connection.uri, browser=connection.browser)
                 here.write(settings.home)
+                drawing.fetch_meanwhile(settings.home / "cache")
                 runner.run(_serve(settings, wanted, connection, restart, here, screen))
                 screen.tell("Stopping.")
     except KeyboardInterrupt:
