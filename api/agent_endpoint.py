@@ -1,22 +1,31 @@
 """``/mcp``: the tools for agents over streamable HTTP, begun when the first agent comes.
 
 The protocol's package takes memory and a third of a second to load, which a service that no agent asks is spared. Each
-request stands for itself, so any process of several may answer it. Only requests that name this machine are answered:
-a page of the web could reach it through a browser otherwise.
+request stands for itself, so any process of several may answer it. Tools see what the caller's token lets them see.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from api.access import scope_of
+from graph import scope as scopes
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
 PATH = "/mcp"
+_CALLER: ContextVar[scopes.Scope] = ContextVar("caller")
+
+
+def caller() -> scopes.Scope:
+    """Who calls the tool at hand."""
+    return _CALLER.get()
 
 
 class AgentEndpoint:
@@ -38,15 +47,20 @@ class AgentEndpoint:
         if self._begun is None:
             self._begun = asyncio.create_task(self._begin())
         app = await asyncio.shield(self._begun)
+        _CALLER.set(scope_of(scope))  # the tools run in what this begins
         await app(scope, receive, send)
 
     async def _begin(self) -> ASGIApp:
+        from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
+
         server, started = self._build(), asyncio.Event()
         app = server.streamable_http_app(
             streamable_http_path=PATH,
             json_response=True,
             stateless_http=True,
             max_request_body_size=self._body_bytes_max,
+            # Every request shows a token, which no page of the web has; so the service may have any name.
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
 
         async def run() -> None:

@@ -18,8 +18,9 @@ from pydantic import BaseModel, Field
 from api import answers
 from graph.errors import KnowledgeError
 from graph.filters import Filter
-from graph.knowledge import Actor, Kind, Relation, Transition
+from graph.knowledge import Kind, Relation, Transition
 from graph.retrieval import Retrieval, question
+from graph.scope import Scope
 from graph.service import Service
 
 NODES_MAX = 50  # of one answer: what an agent can read
@@ -119,17 +120,17 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
 
-def build(service: Service, retrieval: Retrieval, actor: Actor, project: str = "default") -> MCPServer:
+def build(service: Service, retrieval: Retrieval, caller: Callable[[], Scope], project: str = "default") -> MCPServer:
     """A server of the protocol on a service.
 
     Args:
         service: Answers; its owner closes it.
         retrieval: Finds.
-        actor: Who acts in what is written.
-        project: What is meant where none is named.
+        caller: Tells, while a tool is called, who calls it.
+        project: What is meant where none is named; for a caller who sees one project alone, that one.
     """
     server = MCPServer(NAME, instructions=INSTRUCTIONS, log_level="WARNING")
-    tools = _Tools(service, retrieval, actor, project)
+    tools = _Tools(service, retrieval, caller, project)
     reads: tuple[_Tool, ...] = (tools.recall, tools.trace, tools.why_at_risk, tools.impact)
     writes: tuple[_Tool, ...] = (tools.remember, tools.challenge, tools.hint, tools.link)
     for tool in (*reads, *writes):
@@ -151,11 +152,16 @@ def _told(tool: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
 
 
 class _Tools:
-    def __init__(self, service: Service, retrieval: Retrieval, actor: Actor, project: str) -> None:
-        self._service = service
+    def __init__(self, service: Service, retrieval: Retrieval, caller: Callable[[], Scope], project: str) -> None:
+        self._of_all = service
         self._retrieval = retrieval
-        self._actor = actor
+        self._caller = caller
         self._project = project
+
+    @property
+    def _service(self) -> Service:
+        """What the caller may see of it."""
+        return self._of_all.within(self._caller())
 
     async def recall(
         self,
@@ -167,7 +173,7 @@ class _Tools:
         """Get what is known about a goal as one block that fits a budget, with what there is to doubt."""
         name = await self._named(project)
         wanted = await question(self._service, name, goal, Filter(), None, include_retired=False)
-        made = await answers.block(self._retrieval, wanted, budget, format)
+        made = await answers.block(self._retrieval.within(self._caller()), wanted, budget, format)
         doubts = {item["node"]["key"]: item["cautions"] for item in made["items"]}
         return Recalled(
             text=made["text"],
@@ -280,22 +286,27 @@ class _Tools:
     ) -> Written:
         line = {
             "transition": transition.value,
-            "project": project or self._project,
+            "project": self._meant(project),
             "key": key,
             "event_id": event_id,
             "reason": reason,
             "payload": {name: value for name, value in payload.items() if value is not None},
         }
-        taken = await self._service.run(await self._service.policies.read(line, actor=self._actor))
+        actor = self._caller().actor
+        taken = await self._service.run(await self._service.policies.read(line, actor=actor))
         node = await self._service.knowledge(taken.project, taken.key, taken.generation)
         assert node is not None, "an event that was taken is about a node"
         return Written(knowledge=_known(node), applied=taken.applied, newly_at_risk=taken.newly_at_risk)
 
     async def _named(self, project: str | None) -> str:
         """The project that is asked; one that is not there is told with those that are."""
-        name = project or self._project
+        name = self._meant(project)
         await answers.require_project(self._service, name)
         return name
+
+    def _meant(self, project: str | None) -> str:
+        alone = self._caller().projects
+        return project or (alone[0] if alone is not None and len(alone) == 1 else self._project)
 
 
 def _records(evidence: list[Proof] | None) -> list[Row] | None:

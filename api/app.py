@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from api import agent_endpoint, analyst
+from api.access import Admitted, Admitting, scope_of
 from api.agent_endpoint import AgentEndpoint
 from api.checks import Facts
 from api.direct import Direct
@@ -29,6 +30,7 @@ from api.traced import Traced
 from api.wire import BODY_BYTES_MAX
 from graph.compiled import CompiledReads
 from graph.embedding.semantic import Semantic
+from graph.errors import ForbiddenError
 from graph.ingestion.choice import chosen
 from graph.ingestion.stages import Stages
 from graph.rankers import ranker
@@ -53,9 +55,24 @@ async def _failed(_request: Request, error: Exception) -> Response:
     return refusal(facts_of(error))
 
 
+def _of_everything(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """What is about all projects together is told to those who see all of them."""
+
+    async def asked(request: Request) -> Response:
+        if scope_of(request.scope).projects is None:
+            return await answer(request)
+        refused = ForbiddenError(
+            "this is about all projects", field="authorization", allowed="a token for all projects"
+        )
+        return refusal(facts_of(refused))
+
+    return asked
+
+
 def create_app(
     service: Service,
     settings: Settings,
+    admission: Admitting,
     schema: ServedSchema | None = None,
     semantic: Semantic | None = None,
     asked: Callable[[], None] = lambda: None,
@@ -66,7 +83,8 @@ def create_app(
 
     Args:
         service: Answers the requests; its owner closes it.
-        settings: Who acts when a caller does not say, and how matches are ranked.
+        settings: How matches are ranked, and what stands for steps of ingestion.
+        admission: Knows callers.
         schema: The GraphQL schema; the public one, with plans, unless given.
         semantic: Finds by meaning; without it words alone do.
         asked: Called whenever a request comes and whenever it was answered.
@@ -77,12 +95,12 @@ def create_app(
     plans, reads = Plans(), CompiledReads(service)
     retrieval = Retrieval(service, semantic, ranker(settings.ranker))
     routes = Routes(service, retrieval)
-    endpoint = GraphQLEndpoint(schema or build_schema(plans), service, reads, retrieval, learning, settings)
+    endpoint = GraphQLEndpoint(schema or build_schema(plans), service, reads, retrieval, learning)
 
     def agents() -> MCPServer:
         from api import agent_tools  # noqa: PLC0415  its package is loaded for those who ask
 
-        return agent_tools.build(service, retrieval, settings.actor)
+        return agent_tools.build(service, retrieval, agent_endpoint.caller)
 
     framework = Starlette(
         routes=[
@@ -92,10 +110,10 @@ def create_app(
             Route("/healthz", _health),
             Route("/readyz", routes.ready),
             Route("/export/{file:path}", routes.export),
-            *([] if metrics is None else [Route("/metrics", metrics.answer)]),
+            *([] if metrics is None else [Route("/metrics", _of_everything(metrics.answer))]),
             *analyst.routes(),
             Route(agent_endpoint.PATH, AgentEndpoint(agents, BODY_BYTES_MAX)),
         ],
         exception_handlers={RoutingError: _unrouted, Exception: _failed},
     )
-    return Traced(Direct(framework, plans, reads), asked, metrics)
+    return Traced(Admitted(Direct(framework, plans, reads), admission), asked, metrics)

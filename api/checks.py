@@ -75,6 +75,7 @@ class Facts:
     field: str | None = None
     position: int | None = None
     allowed: str | None = None
+    retry_after: int | None = None
 
     def __post_init__(self) -> None:
         """Cut what is too long to be told."""
@@ -87,6 +88,7 @@ class Facts:
     def extensions(self) -> dict[str, Any]:
         """The facts as they stand in an answer; what is not known is left out."""
         known = {"field": self.field, "position": self.position, "allowed": self.allowed}
+        known |= {"retryAfter": self.retry_after}
         return {"code": self.code} | {name: fact for name, fact in known.items() if fact is not None}
 
 

@@ -26,6 +26,7 @@ from api.interrupt import ends_as_interrupt
 from api.learning_commands import commands as learning_commands
 from api.screen import Screen
 from api.search_commands import commands as search_commands
+from api.token_commands import tokens
 from api.use_commands import commands as use_commands
 from graph.errors import InternalError, KnowledgeError, ValidationError
 from graph.knowledge import Relation, checked_key
@@ -49,6 +50,7 @@ app.add_typer(search_commands)
 app.add_typer(use_commands)
 app.add_typer(learning_commands)
 app.add_typer(concepts, name="concepts")
+app.add_typer(tokens, name="token")
 
 
 class Direction(StrEnum):
@@ -177,12 +179,14 @@ def mcp(*, project: Project = "default") -> None:
     An agent's program starts it. A running `whence up` answers agents at /mcp as well.
     """
     from api import agent_tools, embedders  # noqa: PLC0415
+    from graph.scope import everything  # noqa: PLC0415
 
     settings = configured()
 
     async def work(service: Service) -> None:
         async with embedders.retrieving(settings, service) as retrieval:
-            await agent_tools.build(service, retrieval, settings.actor, project).run_stdio_async()
+            local = everything(settings.actor)
+            await agent_tools.build(service, retrieval, lambda: local, project).run_stdio_async()
 
     asked(Screen(machine=False), settings, work)
 

@@ -14,6 +14,7 @@ import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import tracing
+from api.access import scope_of
 from api.at_hand import REQUEST
 from api.execution import Plans
 from api.kept import KeptAnswers, Made
@@ -54,7 +55,10 @@ class Direct:
         body = b"".join(message.get("body", b"") for message in messages)
         answer = None
         if len(body) <= BODY_BYTES_MAX:
-            answer = await self._kept.answer(body, lambda: self._made(body))
+            caller = scope_of(scope)
+            # Of what two callers see alike, one is given what was read for the other.
+            request = caller.sight + body
+            answer = await self._kept.answer(request, lambda: self._made(body, self._reads.within(caller)))
         if answer is None:
             await self._app(scope, _again(messages, receive), send)
             return
@@ -64,7 +68,7 @@ class Direct:
         accept = headers.get(b"accept", b"").decode("latin-1")
         await _send(send, answer.body, graphql=prefers_graphql(accept))
 
-    async def _made(self, body: bytes) -> Made | None:
+    async def _made(self, body: bytes, reads: CompiledReads) -> Made | None:
         planned = self._planned(body)
         if planned is None:
             return None
@@ -72,7 +76,7 @@ class Direct:
         with tracing.operation():
             if (at_hand := REQUEST.get()) is not None:
                 at_hand.runs("query", plan.name)
-            data = await plan.answer(self._reads, variables)
+            data = await plan.answer(reads, variables)
         if data is None:
             return None
         return Made(encoded({"data": data}), lasting=not plan.tells_time(variables), operation=plan.name)

@@ -47,7 +47,15 @@ from api.loaders import Context
 from api.plans import Plan
 from api.selections import OrdinaryError
 from graph import observed
-from graph.errors import InDoubtError, InternalError, KnowledgeError, LimitError, UnavailableError, ValidationError
+from graph.errors import (
+    InDoubtError,
+    InternalError,
+    KnowledgeError,
+    LimitError,
+    RateError,
+    UnavailableError,
+    ValidationError,
+)
 from graph.service import NODES_MAX
 
 REQUEST_SECONDS = 45.0  # several statements, each with a deadline of its own
@@ -182,7 +190,8 @@ def facts_of(error: Exception) -> Facts:
     """What a caller may be told of an error; what only we may know is logged under a reference number."""
     if isinstance(error, KnowledgeError) and not isinstance(error, InternalError):
         field = None if error.field is None else camel(error.field)
-        return Facts(error.code, error.message, field, error.position, error.allowed)
+        retry_after = error.retry_after if isinstance(error, RateError) else None
+        return Facts(error.code, error.message, field, error.position, error.allowed, retry_after)
     reference = secrets.token_hex(4)
     _LOG.error("internal error, reference %s", reference, exc_info=error)
     return Facts("INTERNAL", f"Internal error, reference {reference}")

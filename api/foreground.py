@@ -21,17 +21,20 @@ from pathlib import Path
 from typing import Any
 
 from api import drawing, embedders, metrics, presence, tracing
+from api.access import Admission
 from api.analyst import browser_settings
 from api.connect import named
 from api.course import watched
 from api.interrupt import ends_as_interrupt
 from api.metrics import Metrics
+from api.owner_token import OwnerToken, owner_token, token_file
 from api.presence import Presence
 from api.screen import Screen
 from api.serving import event_loop, serve
 from api.settings import Settings
 from api.workers import Workers, listening
 from graph import observed
+from graph.access_tokens import AccessTokens
 from graph.embedded import SERVE, Connection, EmbeddedNeo4j
 from graph.embedded.secret import write_private
 from graph.embedding.filler import Filler
@@ -170,7 +173,8 @@ async def _serve(
         embedders.opened(settings) as embedder,
         chatting(settings.chat) as chat,
     ):
-        mine = replace(mine, model=None if embedder is None else embedder.profile.model)
+        owner = await owner_token(AccessTokens(store), settings.home)
+        mine = replace(mine, model=None if embedder is None else embedder.profile.model, token=owner.text)
         mine.write(settings.home)
         if wanted.demo:
             await _demo(settings, store, screen)
@@ -184,6 +188,7 @@ async def _serve(
             answering = serve(
                 service,
                 settings,
+                Admission.to(store, settings.trust),
                 host=wanted.host,
                 port=wanted.port,
                 semantic=None if filler is None else Semantic(filler.embedder, filler.representations),
@@ -198,7 +203,7 @@ async def _serve(
                 await asyncio.wait((serving, reached), return_when=asyncio.FIRST_COMPLETED)
                 if reached.done() and await _answers(service, *reached.result(), serving):
                     mine = replace(mine, url=_url(*reached.result()))
-                    with _announced(mine, settings, wanted, screen):
+                    with _announced(mine, settings, wanted, screen, owner):
                         async with _beside(_afterwards(store, filler)):
                             await asyncio.shield(serving)
 
@@ -274,7 +279,9 @@ async def _says_ready(host: str, port: int) -> bool:
 
 
 @contextmanager
-def _announced(mine: Presence, settings: Settings, wanted: Wanted, screen: Screen) -> Generator[None]:
+def _announced(
+    mine: Presence, settings: Settings, wanted: Wanted, screen: Screen, owner: OwnerToken
+) -> Generator[None]:
     """Say where the service is, to everyone who may want to know; unsay it at the end."""
     addresses = mine.addresses()
     mine.write(settings.home)
@@ -286,7 +293,7 @@ def _announced(mine: Presence, settings: Settings, wanted: Wanted, screen: Scree
         else:
             sys.stdout.write(f"ready {mine.url}\n")
             sys.stdout.flush()
-        for line in _welcome(mine, settings, wanted):
+        for line in _welcome(mine, settings, wanted, owner):
             screen.tell(line)
         yield
     finally:
@@ -294,8 +301,14 @@ def _announced(mine: Presence, settings: Settings, wanted: Wanted, screen: Scree
             wanted.ready_file.unlink(missing_ok=True)
 
 
-def _welcome(mine: Presence, settings: Settings, wanted: Wanted) -> Iterator[str]:
-    yield f"  Explorer       {mine.url}/"
+def _welcome(mine: Presence, settings: Settings, wanted: Wanted, owner: OwnerToken) -> Iterator[str]:
+    if owner.made:
+        yield f"  Explorer       {mine.url}/#token={owner.text}"
+        yield f"  Token          {owner.text}"
+        yield f"                 It opens everything, and lies in {token_file(settings.home)}."
+        yield "                 `whence token create` makes others, for people and agents."
+    else:
+        yield f"  Explorer       {mine.url}/  (token in {token_file(settings.home)})"
     yield f"  GraphiQL       {mine.url}/graphql"
     if mine.browser:
         password = settings.home / "neo4j" / "password"
@@ -304,7 +317,7 @@ def _welcome(mine: Presence, settings: Settings, wanted: Wanted) -> Iterator[str
         yield "  Neo4j Browser  is not served: it needs a WHENCE_HOME whose path is plain ASCII"
     yield f"  Bolt           {mine.bolt}"
     if not _is_loopback(wanted.host):
-        yield f"Whoever reaches {wanted.host} may read and change everything: there is no sign-in yet."
+        yield f"What goes to {wanted.host} goes in the clear, tokens too: put a proxy with TLS in front of it."
     whence, home = _typed(os.environ, settings.home)
     if wanted.demo:
         yield f"Ask it, in another terminal{home}:"

@@ -17,12 +17,12 @@ from strawberry.http.base import BaseRequestProtocol
 from strawberry.types import ExecutionResult
 from strawberry.types.execution import PreExecutionError
 
+from api.access import scope_of
 from api.checks import Facts
 from api.execution import ServedSchema, facts_of
 from api.loaders import Context
 from api.persisted import PersistedQueries
 from api.refusals import TooLargeError, capped, refusal
-from api.settings import Settings
 from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, encoded, prefers_graphql
 from graph.compiled import CompiledReads
 from graph.errors import KnowledgeError
@@ -52,14 +52,12 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         reads: CompiledReads,
         retrieval: Retrieval,
         stages: Stages,
-        settings: Settings,
     ) -> None:
         super().__init__(schema, subscription_protocols=(), multipart_uploads_enabled=False)
         self.service = service
         self.reads = reads
         self.retrieval = retrieval
         self.stages = stages
-        self.settings = settings
         self.persisted = PersistedQueries(schema.admits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,11 +84,11 @@ class GraphQLEndpoint(GraphQL[Context, None]):
 
     async def get_context(
         self,
-        request: Request | WebSocket,  # noqa: ARG002  strawberry's form
-        response: Response | WebSocket,  # noqa: ARG002
+        request: Request | WebSocket,
+        response: Response | WebSocket,  # noqa: ARG002  strawberry's form
     ) -> Context:
         """What the resolvers of one request share."""
-        return Context.of(self.service, self.reads, self.retrieval, self.stages, self.settings.actor)
+        return Context.of(self.service, self.reads, self.retrieval, self.stages, scope_of(request.scope))
 
     async def run(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         """Strawberry's answer, in the media type that the caller prefers."""

@@ -11,6 +11,7 @@ from api.loaders import NOW, Row
 from api.records import Redacted
 from api.types import Knowledge
 from graph.ingestion.pipeline import Given, Ingestion, Rejected
+from graph.scope import Role
 
 
 @described
@@ -62,6 +63,7 @@ class Ingesting:
         Each fact stands on its own words by their fingerprint; with `keepRaw` they are stored. The same call again
         changes nothing. At most fifty facts are taken.
         """
+        info.context.require(Role.WRITER, project)
         info.context.renew()
         service = info.context.service
         fields = event_fields(event)

@@ -17,8 +17,9 @@ from strawberry.dataloader import DataLoader
 from graph.compiled import CompiledReads
 from graph.errors import LimitError
 from graph.ingestion.stages import Stages
-from graph.knowledge import Actor, Relation
+from graph.knowledge import Actor, Relation, checked_key
 from graph.retrieval import Retrieval
+from graph.scope import Role, Scope, forbidden
 from graph.service import Direction, Moment, Page, Service
 
 ANSWER_OBJECTS_MAX = 20_000  # in lists within lists: about two seconds of work for graphql-core
@@ -153,20 +154,42 @@ def _picked(answer: Mapping[K, V] | BaseException, one: K, missing: Callable[[],
 
 @dataclass(slots=True)
 class Context:
-    """What resolvers can reach: the service, what reads and what learns, who acts unless somebody is named, loaders."""
+    """What resolvers can reach: what the scope lets be seen of the service, what reads and what learns, loaders."""
 
     service: Service
     reads: CompiledReads
     retrieval: Retrieval
     stages: Stages
-    actor: Actor
+    scope: Scope
     loaders: Loaders
     objects: int = 0
 
     @classmethod
-    def of(cls, service: Service, reads: CompiledReads, retrieval: Retrieval, stages: Stages, actor: Actor) -> Context:
+    def of(cls, service: Service, reads: CompiledReads, retrieval: Retrieval, stages: Stages, scope: Scope) -> Context:
         """A fresh context for one request."""
-        return cls(service, reads, retrieval, stages, actor, Loaders(service))
+        seen = service.within(scope)
+        return cls(seen, reads.within(scope), retrieval.within(scope), stages, scope, Loaders(seen))
+
+    @property
+    def actor(self) -> Actor:
+        """Who acts unless somebody is named."""
+        return self.scope.actor
+
+    def seen(self, project: str) -> str:
+        """The project as what it has set is asked for; another one than there is for a stranger.
+
+        Raises:
+            ValidationError: no name of a project.
+        """
+        return self.scope.seen(checked_key(project, "project"))
+
+    def require(self, role: Role, project: str) -> None:
+        """Return where the caller may act so in a project.
+
+        Raises:
+            ForbiddenError: it may not, whether there is such a project or not.
+        """
+        self.scope.require(role, project, forbidden(role, project))
 
     def spend(self, count: int) -> None:
         """Count objects that an answer is about to hold in lists within lists.

@@ -36,6 +36,7 @@ from graph import aging, executions, recording
 from graph.concept import Verdict
 from graph.errors import InternalError, KnowledgeError
 from graph.knowledge import Kind, Relation, Transition, checked_key
+from graph.scope import Role
 from graph.store import Taken
 
 # Fields of a journal line that stand under `event` in a mutation.
@@ -346,6 +347,7 @@ class Mutation(Ingesting):
         event: EventInput | None = UNSET,
     ) -> Transitioned | None:
         """A command that ran in a sandbox; null where it is no verification or build, or it failed."""
+        info.context.require(Role.WRITER, project)
         ran = executions.Execution(project, workspace, command, exit_code, operation_id)
         info.context.renew()
         with _as_the_caller_wrote():
@@ -365,6 +367,7 @@ class Mutation(Ingesting):
         event: EventInput | None = UNSET,
     ) -> ConceptRecorded:
         """Says a concept: new, the same again, related to what is known of it, or contradicting that."""
+        info.context.require(Role.WRITER, project)
         saying = recording.Saying(project, name, description, type, body, session)
         info.context.renew()
         with _as_the_caller_wrote("name"):
@@ -377,19 +380,21 @@ class Mutation(Ingesting):
     @field
     async def sweep(self, info: Info, project: str, older_than: str) -> int:
         """Challenges what nothing verified for the ISO 8601 duration; the number challenged."""
+        info.context.require(Role.WRITER, checked_key(project, "project"))
         info.context.renew()
-        checked_key(project, "project")
         return await aging.sweep(info.context.service, project, duration(older_than, "olderThan"), info.context.actor)
 
     @field
     async def set_aging_time(self, info: Info, project: str, aging: str) -> str:
         """Sets the project's aging time, an ISO 8601 duration, from now on; what was set."""
-        await info.context.service.aging.set(checked_key(project, "project"), duration(aging, "aging"))
+        info.context.require(Role.ADMIN, checked_key(project, "project"))
+        await info.context.service.aging.set(project, duration(aging, "aging"))
         return duration_text(await info.context.service.aging.of(project))
 
     @field
     async def set_unredacted_kinds(self, info: Info, project: str, kinds: list[str]) -> list[str]:
         """Sets which kinds of personal data stay in what is written to the project from now on; what was set."""
+        info.context.require(Role.ADMIN, checked_key(project, "project"))
         policies = info.context.service.policies
         await policies.keep(project, kinds)
         return sorted((await policies.of(project)).kept)
@@ -397,6 +402,7 @@ class Mutation(Ingesting):
     @field
     async def set_concept_types(self, info: Info, project: str, types: list[str]) -> list[str]:
         """Sets the types that concepts of the project may have from now on, the default ones for none; what was set."""
+        info.context.require(Role.ADMIN, checked_key(project, "project"))
         policies = info.context.service.policies
         await policies.allow(project, types)
         return list((await policies.of(project)).types)

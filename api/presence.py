@@ -25,6 +25,7 @@ class Presence:
         url: Where it answers; None until it does.
         bolt: The address of its Neo4j; None until that answers.
         browser: The address of Neo4j Browser, where it is known.
+        token: What opens everything of it; None until that is known.
         model: What tells the vectors of its embedder from those of all others; None without one, or until it is known.
     """
 
@@ -33,6 +34,7 @@ class Presence:
     url: str | None = None
     bolt: str | None = None
     browser: str | None = None
+    token: str | None = None
     model: str | None = None
 
     def addresses(self) -> dict[str, object]:
@@ -42,7 +44,7 @@ class Presence:
             "graphql": None if self.url is None else f"{self.url}/graphql",
             "bolt": self.bolt,
             "browser": self.browser,
-            "token": None,
+            "token": self.token if self.url is not None else None,
             "pid": self.holder.pid,
         }
 

@@ -15,7 +15,14 @@ from api.checks import Facts
 from api.wire import BODY_BYTES_MAX, encoded
 from graph import observed
 
-_STATUS = {"VALIDATION": 400, "NOT_FOUND": 404, "LIMIT": 413, "UNAVAILABLE": 503}
+_STATUS = {
+    "VALIDATION": 400,
+    "UNAUTHENTICATED": 401,
+    "FORBIDDEN": 403,
+    "NOT_FOUND": 404,
+    "LIMIT": 413,
+    "UNAVAILABLE": 503,
+}
 
 
 class Answer(JSONResponse):

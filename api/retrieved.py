@@ -20,8 +20,8 @@ from graph.errors import ValidationError
 from graph.filters import Filter
 from graph.knowledge import checked_instant
 from graph.retrieval import Asked, Item, Retrieval, question
+from graph.scope import Scope
 
-RULE = "open.v1"  # whoever reaches the service may ask
 BUDGET = 1_200  # tokens where nobody says
 BLOCK_MEDIA: Mapping[Format, str] = {
     Format.PROMPT: "text/plain",
@@ -76,10 +76,21 @@ class Omission:
 class Authorization:
     """Why a caller was given an answer."""
 
-    allowed: bool
+    allowed: bool = strawberry.field(description="False where the caller may see no such project.")
     actor: Actor
     project: str
-    rule: str
+    rule: str = strawberry.field(description="By what the caller is known, and its role in the project.")
+
+    @classmethod
+    def of(cls, scope: Scope, project: str) -> Authorization:
+        """The decision about a caller who reads a project."""
+        actor, role = scope.actor, scope.role(project)
+        return cls(
+            allowed=role is not None,
+            actor=Actor(issuer=actor.issuer, subject=actor.subject, type=actor.type),
+            project=project,
+            rule=f"{scope.by}.{role or 'none'}.v1",
+        )
 
 
 @described
@@ -161,7 +172,6 @@ class Retrieving:
         )
         room = BUDGET if budget is None else budget
         block = await context.block(info.context.retrieval, asked, room, format or Format.PROMPT)
-        actor = info.context.actor
         return ContextBlock(
             block=block,
             tense=_tense(asked),
@@ -172,12 +182,7 @@ class Retrieving:
             tokenizer=tokens.TOKENIZER,
             embedder=block.embedder,
             at_seq=block.seq,
-            authorization=Authorization(
-                allowed=True,
-                actor=Actor(issuer=actor.issuer, subject=actor.subject, type=actor.type),
-                project=project,
-                rule=RULE,
-            ),
+            authorization=Authorization.of(info.context.scope, project),
         )
 
 

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Send
 
+from api.access import scope_of
 from api.checks import Facts
 from api.execution import facts_of
 from api.refusals import Answer, TooLargeError, capped, refusal
@@ -47,7 +48,7 @@ class Routes:
         """A context block as bare text, for callers without GraphQL; what there is to say of it stands in headers."""
         try:
             body = await Request(request.scope, capped(request.receive)).body()
-            block, form = await asked_block(self.retrieval, body)
+            block, form = await asked_block(self.retrieval.within(scope_of(request.scope)), body)
         except TooLargeError:
             allowed = f"at most {BODY_BYTES_MAX} bytes"
             return refusal(Facts("LIMIT", "the body is too large", "body", BODY_BYTES_MAX, allowed), 413)
@@ -81,7 +82,8 @@ class Routes:
         """A project as a file: refused while nothing of it has been sent, cut off where it fails later."""
         try:
             project, ending = _exported(request)
-            chunks = cast("AsyncGenerator[bytes, None]", self._chunks(project, ending))
+            service = self.service.within(scope_of(request.scope))
+            chunks = cast("AsyncGenerator[bytes, None]", _chunks(service, project, ending))
             first = await anext(chunks, None)
             if first is None:
                 raise NotFoundError("there is no such project", field="project", allowed="a known project")
@@ -93,14 +95,15 @@ class Routes:
             return Response(None, 200, headers, _EXPORTS[ending])
         return _File(_from_first(first, chunks), 200, headers, _EXPORTS[ending])
 
-    def _chunks(self, project: str, ending: str) -> AsyncIterator[bytes]:
-        if ending == ".graphml":
-            return self.service.export_graphml(project)
-        if ending == ".jsonl":
-            return self.service.export_journal(project)
-        from graph.prov_export import prov_file  # noqa: PLC0415  few ask for it, and the package costs memory
 
-        return prov_file(self.service.store, project, "provn" if ending == ".provn" else "json")
+def _chunks(service: Service, project: str, ending: str) -> AsyncIterator[bytes]:
+    if ending == ".graphml":
+        return service.export_graphml(project)
+    if ending == ".jsonl":
+        return service.export_journal(project)
+    from graph.prov_export import prov_file  # noqa: PLC0415  few ask for it, and the package costs memory
+
+    return prov_file(service.store, project, "provn" if ending == ".provn" else "json")
 
 
 class _File(StreamingResponse):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import uvicorn
 
+from api.access import Admitting
 from api.app import create_app
 from api.connections import BoundedConnection
 from api.metrics import Metrics
@@ -63,6 +64,7 @@ class _Server(uvicorn.Server):
 async def serve(
     service: Service,
     settings: Settings,
+    admission: Admitting,
     *,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -79,7 +81,8 @@ async def serve(
 
     Args:
         service: Open, on the running event loop.
-        settings: Who acts when a caller does not say.
+        settings: How the application is set up.
+        admission: Knows callers.
         host: The address to listen on.
         port: The port; 0 takes a free one.
         listening: A socket that listens already, in place of host and port.
@@ -94,7 +97,7 @@ async def serve(
     """
     listening = listening or _listening(host, port)
     config = uvicorn.Config(
-        create_app(service, settings, semantic=semantic, stages=stages, asked=asked, metrics=metrics),
+        create_app(service, settings, admission, semantic=semantic, stages=stages, asked=asked, metrics=metrics),
         http=BoundedConnection,
         ws="none",
         lifespan="off",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from platformdirs import user_data_path
 
 from api.logs import FORMS, TEXT
+from api.trust import Trust, checked_trust
 from graph import rankers
 from graph.embedding.choice import DEFAULT, Choice
 from graph.errors import ValidationError
@@ -27,7 +28,8 @@ class Settings:
     """How one run of Whence is set up.
 
     ``neo4j_uri`` is None where the embedded server is to be used; ``actor`` acts where a caller names nobody;
-    ``ranker`` names one; ``stages`` names, by the step of ingestion, what takes the place of the default.
+    ``ranker`` names one; ``stages`` names, by the step of ingestion, what takes the place of the default; ``trust``
+    says whose tokens are taken beside our own.
     """
 
     home: Path
@@ -42,6 +44,7 @@ class Settings:
     chat: ChatChoice = NOBODY
     stages: Mapping[str, str] = field(default_factory=dict[str, str])
     log_format: str = TEXT
+    trust: Trust | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -51,8 +54,8 @@ class Settings:
             environment: Variables by name; those of this process when None.
 
         Raises:
-            ValidationError: WHENCE_LOG names no level, WHENCE_LOG_FORMAT no form, WHENCE_RANKER no ranker, or
-                WHENCE_EMBEDDER_DIMENSIONS is no number.
+            ValidationError: WHENCE_LOG names no level, WHENCE_LOG_FORMAT no form, WHENCE_RANKER no ranker,
+                WHENCE_EMBEDDER_DIMENSIONS is no number, or an issuer of tokens cannot be trusted so.
         """
         given = {name: value for name, value in (environment or os.environ).items() if value}
         level = given.get("WHENCE_LOG", "INFO").upper()
@@ -80,6 +83,7 @@ class Settings:
             stages={
                 name.removeprefix(_STAGE).lower(): where for name, where in given.items() if name.startswith(_STAGE)
             },
+            trust=_trust(given),
         )
 
     @property
@@ -92,6 +96,19 @@ def _ranker(given: Mapping[str, str]) -> str:
     name = given.get("WHENCE_RANKER", rankers.DEFAULT)
     rankers.ranker(name)
     return name
+
+
+def _trust(given: Mapping[str, str]) -> Trust | None:
+    issuer = given.get("WHENCE_OIDC_ISSUER")
+    if issuer is None:
+        return None
+    trust = Trust(issuer, given.get("WHENCE_OIDC_AUDIENCE", ""), given.get("WHENCE_OIDC_KEYS", ""))
+    claims = {
+        "projects_claim": given.get("WHENCE_OIDC_PROJECTS_CLAIM", trust.projects_claim),
+        "role_claim": given.get("WHENCE_OIDC_ROLE_CLAIM", trust.role_claim),
+        "type_claim": given.get("WHENCE_OIDC_TYPE_CLAIM", trust.type_claim),
+    }
+    return checked_trust(replace(trust, **claims))
 
 
 def _embedder(given: Mapping[str, str]) -> Choice:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from api import logs, tracing
+from api.access import Admission
 from api.channel import Channel, OwnersEmbedder
 from api.interrupt import ends_as_interrupt
 from api.metrics import Metrics
@@ -79,6 +80,7 @@ async def _work(settings: Settings, listening: socket.socket, end: socket.socket
                 serve(
                     service,
                     settings,
+                    Admission.to(store, settings.trust),
                     listening=listening,
                     semantic=semantic,
                     asked=_sometimes(lambda: channel.say(of="asked")),

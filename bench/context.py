@@ -30,8 +30,9 @@ import psutil
 from connection import database
 from hits import Profiled
 
+from api.access import Everyone
 from api.serving import serve
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from graph.context import Format, block, items_for
 from graph.embedded import Connection
 from graph.embedding.embedder import Vector
@@ -216,7 +217,7 @@ async def serve_alone(uri: str, username: str, password: str) -> None:
         def ready(host: str, port: int) -> None:
             print(f"http://{host}:{port}", flush=True)
 
-        await serve(Service(store), settings, semantic=semantic, ready=ready)
+        await serve(Service(store), settings, Everyone(ANONYMOUS), semantic=semantic, ready=ready)
 
 
 async def compared(connection: Connection, store: Store, project: str) -> tuple[Spent, Spent]:

@@ -2,9 +2,12 @@
 --
 --   wrk -s load.lua URL -- FILE [once]
 --
--- With "once" each body is given a member that no other has, so that no request ever comes again.
+-- With "once" each body is given a member that no other has, so that no request ever comes again. The token that
+-- WHENCE_TOKEN holds goes with each, if there is one.
 
 local headers = { ["Content-Type"] = "application/json", ["Accept"] = "application/json" }
+local token = os.getenv("WHENCE_TOKEN")
+if token then headers["Authorization"] = "Bearer " .. token end
 local bodies, requests = {}, {}
 local at, started, once = 0, os.time(), false
 

@@ -33,8 +33,10 @@ from platformdirs import user_data_path
 from servers import Server
 from shapes import SHAPES, Shape, bodies, flat
 
+from api.access import Admission
 from api.serving import serve
 from api.settings import Settings
+from graph.access_tokens import AccessTokens
 from graph.embedded import Connection, EmbeddedNeo4j
 from graph.exchange import Terms, import_journal
 from graph.knowledge import Actor, ActorType
@@ -257,6 +259,7 @@ async def _profiled(database: Connection, settings: Settings, file: Path, second
             serve(
                 Service(store),
                 settings,
+                Admission(AccessTokens(store)),
                 ready=lambda host, port: reached.set_result(f"http://{host}:{port}/graphql"),
             )
         )

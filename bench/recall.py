@@ -29,8 +29,9 @@ import httpx
 from connection import database
 from platformdirs import user_data_path
 
+from api.access import Everyone
 from api.app import create_app
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from graph.embedding.choice import Choice, chosen
 from graph.embedding.filler import Filler
 from graph.embedding.semantic import Semantic
@@ -145,7 +146,7 @@ async def served(store: Store, embedder: str, ranker: str) -> AsyncGenerator[tup
     made = chosen(Choice(embedder), user_data_path("whence", appauthor=False) / "cache")
     filler = None if made is None else Filler(store, made)
     semantic = None if filler is None else Semantic(filler.embedder, filler.representations)
-    app = create_app(Service(store), Settings(home=Path.cwd(), ranker=ranker), semantic=semantic)
+    app = create_app(Service(store), Settings(home=Path.cwd(), ranker=ranker), Everyone(ANONYMOUS), semantic=semantic)
     try:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://bench", timeout=60) as client:
             yield client, filler

@@ -22,6 +22,7 @@ from typing import Any
 import psutil
 
 from api import presence
+from api.owner_token import token_file
 from graph.embedded import Connection, running
 
 HERE = Path(__file__).parent
@@ -87,9 +88,11 @@ def whence(home: Path, url: str | None = None) -> Generator[tuple[Server, Connec
 
 
 def _database(home: Path) -> Connection:
+    """The database of the service that runs on this home, whose token load programs find in WHENCE_TOKEN."""
     found = running(home)
     if found is None:
         raise SystemExit(f"no embedded Neo4j runs in {home}")
+    os.environ["WHENCE_TOKEN"] = token_file(home).read_text("utf-8").strip()
     return found
 
 

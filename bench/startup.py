@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,19 +95,20 @@ def start(home: Path, pause: float) -> Start:
         api = psutil.Process(up.pid)
         java = psutil.Process(json.loads((home / "neo4j" / "run" / "server.json").read_bytes())["java"]["pid"])
         cpu = [sum(each.cpu_times()[:2]) for each in (api, java)]
-        ask(addresses["graphql"], QUERY)
+        ask(addresses, QUERY)
         query = time.monotonic() - began
         time.sleep(pause)
-        appends = [ask(addresses["graphql"], APPEND) for _ in range(2)]
+        appends = [ask(addresses, APPEND) for _ in range(2)]
         time.sleep(IDLE_SECONDS)
         memory = [each.memory_info().rss / 1e6 for each in (api, java)]
     return Start(ready, query, *appends, *cpu, *memory)
 
 
-def ask(url: str, query: str) -> float:
+def ask(addresses: Mapping[str, str], query: str) -> float:
     began = time.monotonic()
     body = json.dumps({"query": query}).encode()
-    with urlopen(Request(url, body, {"content-type": "application/json"})) as answer:
+    headers = {"content-type": "application/json", "authorization": f"Bearer {addresses['token']}"}
+    with urlopen(Request(addresses["graphql"], body, headers)) as answer:
         assert "errors" not in json.loads(answer.read())
     return time.monotonic() - began
 

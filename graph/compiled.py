@@ -7,6 +7,7 @@ callers repeat, at what the database itself takes. Rows are lists in the order o
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, LiteralString, NamedTuple
@@ -16,6 +17,7 @@ from graph import queries, received
 from graph.columns import EdgeColumns, NodeColumns, Side
 from graph.knowledge import NodeId, Relation, instant_text
 from graph.queries import Query
+from graph.scope import Scope
 from graph.service import Filter, Service
 from graph.sharing import Shared
 
@@ -65,16 +67,24 @@ class CompiledReads:
     """The compiled reads of a service."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
+        self.service = service
         self._shared = Shared[Query, Wanted, Values | None](self._knowledge)
+
+    def within(self, scope: Scope) -> CompiledReads:
+        """These reads as a caller may ask for them: other projects are not there."""
+        seen = copy(self)
+        seen.service = self.service.within(scope)
+        return seen
 
     async def version(self) -> str:
         """What changes with every commit; see ``Store.version``."""
-        return await self._service.store.version()
+        return await self.service.store.version()
 
     async def knowledge(self, columns: NodeColumns, wanted: Wanted) -> Values | None:
-        """A node; None when there is none. Requests for the same columns share a statement."""
-        return await self._shared.get(_of_nodes("compiled_knowledge", columns), wanted)
+        """A node; None when there is none. Requests for the same columns share a statement, whoever asks."""
+        scope = self.service.store.scope
+        seen = wanted if scope is None else wanted._replace(project=scope.seen(wanted.project))
+        return await self._shared.get(_of_nodes("compiled_knowledge", columns), seen)
 
     async def _knowledge(self, query: Query, together: list[Wanted]) -> list[Values | None]:
         with received.allowed(received.ANSWER_BYTES_MAX):  # of all who share it, not of the one who came first
@@ -89,7 +99,7 @@ class CompiledReads:
         self, columns: NodeColumns, project: str, wanted: Filter, first: int, after: NodeId | None
     ) -> list[Values]:
         """Up to ``first`` nodes that a filter lets through, by key and generation, behind the node ``after``."""
-        asked = wanted.page(project, first, after, await self._service.aging.limit(project))
+        asked = wanted.page(project, first, after, await self.service.aging.limit(project))
         return await self._column(_of_page(wanted.statement, columns), {project}, **asked)
 
     async def walk(
@@ -130,9 +140,9 @@ class CompiledReads:
 
     async def _single(self, query: Query, projects: Collection[str], **params: Any) -> Values | None:
         if shapes.AGED in query.text:
-            limits = [(name, await self._service.aging.limit(name)) for name in projects]
+            limits = [(name, await self.service.aging.limit(name)) for name in projects]
             params["aged"] = {name: instant_text(limit) for name, limit in limits}
-        return await self._service.store.single(query, **params)
+        return await self.service.store.single(query, **params)
 
     async def _column(self, query: Query, projects: Collection[str], **params: Any) -> list[Values]:
         """The rows of a statement that gives them as one list."""

@@ -73,6 +73,23 @@ class NotFoundError(KnowledgeError):
     code = "NOT_FOUND"
 
 
+def missing_node(key: object, field: str = "key") -> NotFoundError:
+    """The refusal of a key that no node of the project has, and of one in a project that the caller does not see."""
+    return NotFoundError(f"there is no node {key!r}", field=field, allowed="a key of this project")
+
+
+class UnauthenticatedError(KnowledgeError):
+    """Nobody is known to ask: no token, or one that is unknown, expired or revoked."""
+
+    code = "UNAUTHENTICATED"
+
+
+class ForbiddenError(KnowledgeError):
+    """Whoever asks is known, and may not do this."""
+
+    code = "FORBIDDEN"
+
+
 class AuthorityError(KnowledgeError):
     """An agent may challenge, but not retire, what a human confirmed last."""
 
@@ -107,6 +124,20 @@ class LimitError(KnowledgeError):
     """A stated bound was passed; ``allowed`` says which bound."""
 
     code = "LIMIT"
+
+
+class RateError(LimitError):
+    """A token spends faster than it may.
+
+    Args:
+        message: As every error's.
+        allowed: As every error's.
+        retry_after: Seconds until the same request may be made.
+    """
+
+    def __init__(self, message: str, *, allowed: str, retry_after: int) -> None:
+        super().__init__(message, allowed=allowed)
+        self.retry_after = retry_after
 
 
 class UnavailableError(KnowledgeError):

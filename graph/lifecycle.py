@@ -20,6 +20,7 @@ from graph.errors import (
     RelationRefusedError,
     TerminalStateError,
     ValidationError,
+    missing_node,
 )
 from graph.journal import Event, Head, Json, canonical, evidence_record
 from graph.knowledge import (
@@ -100,7 +101,7 @@ def _as_it_stands(here: Slice, command: Command) -> Command:
 def _known_node(here: Slice, command: Command) -> Node:
     node = here.node(command.keyed, command.generation)
     if node is None:
-        raise NotFoundError(f"there is no node {command.key!r}", field="key", allowed="a key of this project")
+        raise missing_node(command.key)
     return node
 
 
@@ -319,7 +320,7 @@ def _refuse_end(here: Slice, key: str, relation: Relation, to: str, name: str) -
             f"{key!r} cannot be related to itself", field=name, allowed=f"{relation.value} another node"
         )
     if here.node(to) is None:
-        raise NotFoundError(f"there is no node {to!r}", field=name, allowed="a key of this project")
+        raise missing_node(to, name)
 
 
 def _refuse_unknown_end(here: Slice, node: Node, command: Command) -> None:

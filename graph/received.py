@@ -59,6 +59,12 @@ def passed() -> int | None:
     return allowance.most if allowance is not None and allowance.left < 0 else None
 
 
+def taken() -> int:
+    """How many bytes were counted against the bound in force here."""
+    allowance = _ALLOWANCE.get()
+    return 0 if allowance is None else allowance.most - allowance.left
+
+
 class _CountedSocket(AsyncBoltSocket):
     async def recv_into(self, buffer: Any, nbytes: int) -> int:
         count = await super().recv_into(buffer, nbytes)  # pyright: ignore[reportUnknownMemberType]

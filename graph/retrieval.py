@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -28,6 +29,7 @@ from graph.lexical import Matching, Usage, usage
 from graph.rankers import Match, Part, Question, Ranker, fusion
 from graph.ranking import Folding, Ranked, Score, Tie, drawn, ranked, summed
 from graph.rows import Row, id_of
+from graph.scope import Scope
 from graph.service import IDS_MAX, Moment, Service
 from graph.words import query, stems, words
 
@@ -212,6 +214,12 @@ class Retrieval:
         self._semantic = semantic
         self._ranker = ranker
         self._samples: LRUCache[tuple[str, int], Usage] = LRUCache(_SAMPLES_KEPT)
+
+    def within(self, scope: Scope) -> Retrieval:
+        """This retrieval as a caller may use it: other projects are not there."""
+        seen = copy(self)
+        seen.service = self.service.within(scope)
+        return seen
 
     async def search(self, asked: Asked, first: int, *, evidence: bool = False) -> Found:
         """What answers the question.

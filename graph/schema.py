@@ -92,6 +92,23 @@ class StoreFormat(AsyncStructuredNode):
     written_by: Any = StringProperty()
 
 
+class AccessToken(AsyncStructuredNode):
+    """What a caller shows; kept by the hash of its secret, with who acts by it and what that one may do where."""
+
+    token_id: Any = StringProperty(required=True)
+    hash: Any = StringProperty()
+    label: Any = StringProperty()
+    projects: Any = ArrayProperty(StringProperty())
+    role: Any = StringProperty()
+    issuer: Any = StringProperty()
+    subject: Any = StringProperty()
+    type: Any = StringProperty()
+    created_at: Any = DateTimeNeo4jFormatProperty()
+    expires_at: Any = DateTimeNeo4jFormatProperty()
+    revoked_at: Any = DateTimeNeo4jFormatProperty()
+    rate: Any = IntegerProperty()
+
+
 class Replay(AsyncStructuredNode):
     """That a stored session, told by a digest of its name and text, was replayed into a project to its end."""
 
@@ -217,7 +234,7 @@ class Event(AsyncStructuredNode):
     causes = AsyncRelationshipTo("Event", "CAUSED_BY")
 
 
-MODELS = (Project, Aging, Policy, Replay, Knowledge, Evidence, Representation, Filling, Event, StoreFormat)
+MODELS = (Project, Aging, Policy, AccessToken, Replay, Knowledge, Evidence, Representation, Filling, Event, StoreFormat)
 _DECLARED_BY_NEOMODEL = "constraint_unique_Project_name"
 _STATEMENT = re.compile(r"FOR \(\w+:(\w+)\) (?:REQUIRE|ON|ON EACH) [(\[]([^)\]]*)[)\]]( IS UNIQUE)?")
 _ANALYZER = re.compile(r"`fulltext.analyzer`: '([\w-]+)'")

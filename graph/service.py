@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from graph import audit, exchange, rebuild, risk
 from graph.aging_times import AgingTimes, is_stale
 from graph.commands import Command
 from graph.concept import concept_then
-from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError
+from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError, missing_node
 from graph.filters import Filter
 from graph.fold import ALWAYS
 from graph.group_commit import GroupCommit
@@ -24,7 +25,9 @@ from graph.journal import Head
 from graph.knowledge import Kind, NodeId, Relation, State, checked_key, instant_text
 from graph.policies import Policies
 from graph.readiness import Readiness
+from graph.risk_graph import RiskGraph
 from graph.rows import Row, event_of, id_of
+from graph.scope import Scope
 from graph.store import Store, Taken
 
 FIRST_MAX = 1_000  # items a page: what a person pages through and a frontend holds
@@ -77,6 +80,12 @@ class Service:
         self._appends = GroupCommit(store, clock)
         self._grown = grown
 
+    def within(self, scope: Scope) -> Service:
+        """This service as a caller may use it: other projects are not there, and a role is needed to write."""
+        seen = copy(self)
+        seen.store = self.store.within(scope)
+        return seen
+
     async def run(self, command: Command) -> Taken:
         """Take one command; raises KnowledgeError: its refusal, or why it was not taken, or may not have been."""
         answer = (await self.run_many([command]))[0]
@@ -85,15 +94,25 @@ class Service:
         return answer
 
     async def run_many(self, commands: Sequence[Command]) -> list[Taken | KnowledgeError]:
-        """Take commands in their order, in one transaction; each is answered or refused by itself."""
+        """Take commands in their order, in one transaction; each is answered or refused by itself.
+
+        Raises:
+            ForbiddenError: the scope does not cover one of them; then none is taken.
+            NotFoundError: the same, where a stranger names a node.
+            KnowledgeError: why they were not taken, or may not have been.
+        """
+        if self.store.scope is not None:
+            for command in commands:
+                self.store.scope.require_command(command)
         answers = await self._appends.append(commands)
         for project in {answer.project for answer in answers if isinstance(answer, Taken) and answer.applied}:
             self._grown(project)
         return answers
 
     async def projects(self) -> list[str]:
-        """The names of all projects, sorted."""
-        return [row["name"] for row in await self.store.read("project_list")]
+        """The names of all projects that are seen, sorted."""
+        seen = None if self.store.scope is None else self.store.scope.projects
+        return [row["name"] for row in await self.store.read("project_list", projects=seen)]
 
     async def head(self, project: str) -> Head | None:
         """The newest event's position, hash and recorded time; None for a project without events."""
@@ -282,7 +301,7 @@ class Service:
         _check_range(max_nodes, "maxNodes", 1, NODES_MAX)
         root = await self.knowledge(project, key, as_of=as_of)
         if root is None:
-            raise _missing(key)
+            raise missing_node(key)
         at = None if as_of is None else await self.position(project, as_of)
         head = await self.head(project) if at is None else at
         walk = await self._walk(project, id_of(root), at, direction, relations, depth, max_nodes, evidence=evidence)
@@ -334,7 +353,7 @@ class Service:
         _check_first(first)
         root = await self.knowledge(project, key)
         if root is None:
-            raise _missing(key)
+            raise missing_node(key)
         after_key, after_generation = after if after is not None else ("", 0)
         row = (
             await self.store.read(
@@ -364,7 +383,7 @@ class Service:
         """
         root = await self.knowledge(project, key)
         if root is None:
-            raise _missing(key)
+            raise missing_node(key)
         if not root["at_risk"]:
             return []
         graph = await self._risk_graph("risk_graph", project, [(key, root["generation"])])
@@ -460,44 +479,13 @@ class Service:
         graph = await self._risk_graph("risk_graph_as_of", project, ids, seq=at.seq)
         return frozenset(risk.marks(graph.verified, graph.dependents(), graph.threats()))
 
-    async def _risk_graph(self, name: str, project: str, ids: Sequence[NodeId], **then: int) -> _RiskGraph:
+    async def _risk_graph(self, name: str, project: str, ids: Sequence[NodeId], **then: int) -> RiskGraph:
         # One node more than is allowed tells, and no more of a huge region is read.
         most = RISK_GRAPH_MAX
         rows = await self.store.read(name, project=project, ids=_listed(ids), most=most + 1, **then)
         if len(rows) > most:
             raise LimitError("the answer rests on too much of the graph", allowed=f"at most {most} nodes")
-        return _risk_graph(rows)
-
-
-@dataclass(frozen=True, slots=True)
-class _RiskGraph:
-    verified: dict[NodeId, int]
-    retired: dict[NodeId, int]
-    dependencies: dict[NodeId, list[NodeId]]
-
-    def dependents(self) -> dict[NodeId, list[NodeId]]:
-        found: dict[NodeId, list[NodeId]] = {}
-        for node, targets in self.dependencies.items():
-            for target in targets:
-                found.setdefault(target, []).append(node)
-        return found
-
-    def threats(self) -> Iterable[tuple[NodeId, int]]:
-        for node, targets in self.dependencies.items():
-            for target in targets:
-                if target in self.retired:
-                    yield node, self.retired[target]
-
-
-def _risk_graph(rows: list[Row]) -> _RiskGraph:
-    graph = _RiskGraph({}, {}, {})
-    for row in rows:
-        if row["retired_seq"] is None:
-            graph.verified[id_of(row)] = row["verified_seq"]
-            graph.dependencies[id_of(row)] = [(key, generation) for key, generation in row["rests_on"]]
-        else:
-            graph.retired[id_of(row)] = row["retired_seq"]
-    return graph
+        return RiskGraph.of(rows)
 
 
 def _then(node: Row, *, at_risk: bool, stale: bool) -> Row:
@@ -538,10 +526,6 @@ def _types(relations: Sequence[Relation] | None) -> list[str]:
 
 def _paged(rows: list[Row], first: int) -> Page:
     return Page(rows[:first], len(rows) > first)
-
-
-def _missing(key: str) -> NotFoundError:
-    return NotFoundError(f"there is no node {key!r}", field="key", allowed="a key of this project")
 
 
 def _check_first(first: int) -> None:

@@ -11,6 +11,7 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -29,6 +30,7 @@ from graph.knowledge import NodeId
 from graph.lifecycle import Decision
 from graph.queries import Query
 from graph.rows import Row, event_of
+from graph.scope import Scope
 from graph.slices import Needs, Slice, gather, projects
 from graph.store_format import StoreFormat
 from graph.transactions import Transactions, ours
@@ -84,14 +86,21 @@ class Store:
     """A database that holds projects.
 
     Made by ``Store.open``; closed by leaving its context. What a store has written it reads, also from another member
-    of a cluster.
+    of a cluster. Reads keep to the scope, where there is one.
     """
 
     def __init__(self, driver: AsyncDriver, database: str, require_room: Callable[[], None] = lambda: None) -> None:
         self.driver = driver
         self.database = database
         self.require_room = require_room
+        self.scope: Scope | None = None
         self._transactions = Transactions(driver, database)
+
+    def within(self, scope: Scope) -> Store:
+        """This store as a caller may see it: what lies outside the scope is not there."""
+        seen = copy(self)
+        seen.scope = scope
+        return seen
 
     @classmethod
     @asynccontextmanager
@@ -157,7 +166,7 @@ class Store:
         query = query if depth is None else query.walking(depth)
 
         async def asked() -> list[list[Any]]:
-            record = await self._transactions.read_repeated(query.gathered().text, params, seconds)
+            record = await self._transactions.read_repeated(query.gathered().text, self._bound(params), seconds)
             assert record is not None, "an aggregation gives a record"
             return record[0]
 
@@ -172,7 +181,7 @@ class Store:
         Raises:
             UnavailableError: the database cannot be had, or did not answer in time.
         """
-        asked = self._transactions.read_single(query.text, params, SINGLE_SECONDS)
+        asked = self._transactions.read_single(query.text, self._bound(params), SINGLE_SECONDS)
         return await observed.statement(query.name, asked, lambda record: record is not None)
 
     async def totals(self) -> Row:
@@ -198,6 +207,9 @@ class Store:
             UnavailableError: the database cannot be had.
         """
         await self.project_write("store_format_put", **store_format.recorded(schema_version))
+
+    def _bound(self, params: dict[str, Any]) -> dict[str, Any]:
+        return params if self.scope is None else self.scope.bound(params)
 
     async def version(self) -> str:
         """What changes with every commit, whoever makes it: see ``Transactions.version``.
@@ -326,10 +338,11 @@ class Store:
 
     async def peek(self, project: str, found: Sequence[Needs]) -> Slice:
         """The slice that commands would meet now; nothing is locked, so it may be old when it is used."""
+        seen = project if self.scope is None else self.scope.seen(project)
 
         async def work(tx: AsyncManagedTransaction) -> Slice:
-            here = (await load(tx, project, found)).here
-            heads = await run(tx, "project_head", project=project)
+            here = (await load(tx, seen, found)).here
+            heads = await run(tx, "project_head", project=seen)
             if heads:
                 here.head = Head(heads[0]["seq"], heads[0]["hash"], datetime.fromisoformat(heads[0]["recorded_at"]))
             return here

@@ -28,10 +28,11 @@ JSON_TYPE = {"content-type": "application/json"}
 class Served:
     """A running `whence up`, and a caller of it."""
 
-    def __init__(self, url: str, process: psutil.Process) -> None:
+    def __init__(self, url: str, token: str, process: psutil.Process) -> None:
         self.url = url
+        self.bearer = {"authorization": f"Bearer {token}"}
         self.process = process
-        self.client = httpx.Client(base_url=url, timeout=ANSWER_SECONDS_MAX)
+        self.client = httpx.Client(base_url=url, headers=self.bearer, timeout=ANSWER_SECONDS_MAX)
 
     def cpu(self) -> float:
         """Seconds of CPU that the server's process has used since it began."""
@@ -77,7 +78,8 @@ def served(neo4j: Connection, home: Path, *flags: str, embedder: str = "none") -
         arguments = [WHENCE, "up", "--port", "0", "--ready-file", ready, *flags]
         child = subprocess.Popen(arguments, env=environment, stdout=log, stderr=log)
         try:
-            caller = Served(_ready(child, ready)["url"], psutil.Process(child.pid))
+            told = _ready(child, ready)
+            caller = Served(told["url"], told["token"], psutil.Process(child.pid))
             with caller.client:
                 yield caller
         finally:

@@ -5,24 +5,31 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+import httpx2
 import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver import MCPServer
-from served import WHENCE, served
+from served import WHENCE, Served, served
 from test_exchange import claimed, taken
 
 from api import agent_tools
+from graph.access_tokens import AccessTokens, Grant
 from graph.commands import read_command
 from graph.embedded import Connection
 from graph.knowledge import Actor, ActorType
 from graph.retrieval import Retrieval
+from graph.scope import Role, everything
 from graph.service import Service
+from graph.store import Store
 
 AGENT = Actor("tests", "agent", ActorType.AGENT)
 TOOLS = {"recall", "trace", "why_at_risk", "impact", "remember", "challenge", "hint", "link"}
@@ -56,7 +63,7 @@ class Agent:
 
 @pytest.fixture
 def agent(service: Service, loop: asyncio.Runner) -> Agent:
-    return Agent(agent_tools.build(service, Retrieval(service), AGENT, "P"), loop)
+    return Agent(agent_tools.build(service, Retrieval(service), lambda: everything(AGENT), "P"), loop)
 
 
 def test_a_claim_lives_from_what_it_rests_on_to_what_becomes_of_it(
@@ -137,23 +144,60 @@ def test_tools_are_described_in_few_words_and_said_to_read_or_write(agent: Agent
 
 
 @pytest.fixture
-def url(neo4j: Connection, service: Service, loop: asyncio.Runner, tmp_path: Path) -> Generator[str]:
+def running(neo4j: Connection, service: Service, loop: asyncio.Runner, tmp_path: Path) -> Generator[Served]:
     taken(loop, service, [claimed("a")], project="default")
-    with served(neo4j, tmp_path) as running:
-        yield f"{running.url}/mcp"
+    taken(loop, service, [claimed("a")], project="Q")
+    with served(neo4j, tmp_path) as started:
+        yield started
 
 
-def test_agents_are_answered_over_http_and_pages_of_the_web_are_not(url: str, loop: asyncio.Runner) -> None:
+@asynccontextmanager
+async def agent_of(running: Served, headers: Mapping[str, str]) -> AsyncGenerator[Client]:
+    async with (
+        httpx2.AsyncClient(headers=dict(headers), timeout=60) as http,
+        Client(streamable_http_client(f"{running.url}/mcp", http_client=http)) as client,
+    ):
+        yield client
+
+
+def test_agents_are_answered_over_http_and_pages_of_the_web_are_not(running: Served, loop: asyncio.Runner) -> None:
     async def asked() -> Any:
-        async with Client(url) as client:
+        async with agent_of(running, running.bearer) as client:
             return await asyncio.gather(*(called(client, "trace", key="a") for _ in range(5)))
 
     assert [answer["root"]["key"] for answer in loop.run(asked())] == ["a"] * 5
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    url, body = f"{running.url}/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     accepts = {"accept": "application/json, text/event-stream"}
-    assert httpx.post(url, json=body, headers={**accepts, "origin": "https://evil.example"}).status_code == 403
-    assert httpx.post(url, json=body, headers={**accepts, "host": "evil.example"}).status_code == 421
-    assert httpx.post(url, content=b"x" * 2_000_000, headers=accepts).status_code == 413
+    assert httpx.post(url, json=body, headers={**accepts, "origin": "https://evil.example"}).status_code == 401
+    assert httpx.post(url, content=b"x" * 2_000_000, headers={**accepts, **running.bearer}).status_code == 413
+
+
+def test_each_agent_sees_the_projects_of_its_own_token(running: Served, store: Store, loop: asyncio.Runner) -> None:
+    reads = Grant(AGENT, Role.READER, ["Q"])
+    _, reader = loop.run(AccessTokens(store).create(reads))
+    _, writer = loop.run(AccessTokens(store).create(replace(reads, role=Role.WRITER, projects=["default"])))
+
+    async def asked() -> Any:
+        async with (
+            agent_of(running, {"authorization": f"Bearer {reader}"}) as one,
+            agent_of(running, {"authorization": f"Bearer {writer}"}) as other,
+        ):
+            return await asyncio.gather(
+                called(one, "trace", key="a"),  # of the one project that it sees
+                called(one, "trace", key="a", project="default"),
+                called(one, "trace", key="a", project="nowhere"),
+                called(one, "remember", text="It rains."),
+                called(other, "remember", text="It rains.", key="rain"),
+                called(other, "trace", key="a", project="Q"),
+            )
+
+    own, foreign, missing, refused, written, other = loop.run(asked())
+    assert own["root"]["key"] == "a"
+    assert foreign == missing.replace("nowhere", "default")
+    assert "Q" in foreign
+    assert "FORBIDDEN" in refused
+    assert written["applied"]
+    assert "NOT_FOUND" in other
 
 
 def test_a_program_may_start_the_command_and_speak_through_pipes(

@@ -10,8 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
+from api.access import Everyone
 from api.app import create_app
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from graph import columns
 from graph.aging_times import AGING_MAX, AGING_MIN, AgingTimes
 from graph.commands import read_command
@@ -149,7 +150,7 @@ def test_an_unknown_project_has_none_to_set_and_nothing_is_left_behind(world: Wo
 
 def test_graphql_tells_and_sets_it_and_no_kept_answer_goes_by_an_older_one(world: World) -> None:
     async def story() -> None:
-        app = create_app(world.service, Settings(home=Path("/nowhere")))
+        app = create_app(world.service, Settings(home=Path("/nowhere")), Everyone(ANONYMOUS))
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://whence") as client:
 

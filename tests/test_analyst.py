@@ -22,8 +22,9 @@ from test_cypher_files import LABELS, TYPES
 from test_exchange import claimed, taken
 
 from api import analyst
+from api.access import Everyone
 from api.app import create_app
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from graph.embedded import Connection
 from graph.service import Service
 
@@ -122,7 +123,7 @@ def test_the_style_names_labels_and_types_that_there_are() -> None:
 
 
 def test_browser_may_read_both_from_another_port(service: Service, loop: asyncio.Runner) -> None:
-    app = create_app(service, Settings.from_environment({}))
+    app = create_app(service, Settings.from_environment({}), Everyone(ANONYMOUS))
 
     async def ask(method: str, path: str) -> httpx.Response:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here") as client:

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import NESTED_METADATA
 
+from api.access import Everyone
 from api.app import create_app
 from api.limits import ALIASES_MAX, LEVELS_MAX, TOKENS_MAX
 from api.mutations import argument_name
@@ -30,6 +31,7 @@ from api.settings import Settings
 from api.wire import BODY_BYTES_MAX, encoded
 from graph import schema
 from graph.errors import UnavailableError, ValidationError
+from graph.scope import Scope
 from graph.service import Service
 from graph.store import Store
 
@@ -53,7 +55,7 @@ class Api:
     """A caller of the API, in process."""
 
     def __init__(self, service: Any, loop: asyncio.Runner, **app: Any) -> None:
-        self.app = create_app(cast(Service, service), SETTINGS, **app)
+        self.app = create_app(cast(Service, service), SETTINGS, Everyone(SETTINGS.actor), **app)
         self.loop = loop
 
     def send(self, method: str, path: str, **request: Any) -> httpx.Response:
@@ -113,6 +115,9 @@ class Counted:
     def __init__(self, service: Service) -> None:
         self.service = service
         self.calls: Counter[str] = Counter()
+
+    def within(self, _scope: Scope) -> Counted:
+        return self
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.service, name)
@@ -1163,7 +1168,16 @@ def test_any_integer_and_any_text_can_be_written_as_an_answer() -> None:
 # --- failures ---
 
 
-class Failing:
+class Pretended:
+    """What a service is taken for, whoever asks."""
+
+    store: Any = None
+
+    def within(self, _scope: Scope) -> Any:
+        return self
+
+
+class Failing(Pretended):
     """A service that fails in the given way, whatever is asked."""
 
     def __init__(self, error: Exception) -> None:
@@ -1211,7 +1225,7 @@ def test_a_database_that_cannot_be_had_is_told_as_such(loop: asyncio.Runner) -> 
 
 
 def test_an_export_that_fails_before_its_first_byte_is_refused(loop: asyncio.Runner) -> None:
-    class Broken:
+    class Broken(Pretended):
         async def export_graphml(self, _project: str) -> AsyncIterator[bytes]:
             raise UnavailableError("the database does not answer")
             yield b""
@@ -1228,7 +1242,7 @@ def test_an_export_that_fails_before_its_first_byte_is_refused(loop: asyncio.Run
 
 
 def test_a_database_that_hangs_is_not_ready_after_a_second(loop: asyncio.Runner) -> None:
-    class Hanging:
+    class Hanging(Pretended):
         async def ready(self) -> None:
             await asyncio.sleep(60)
 
@@ -1324,7 +1338,7 @@ def test_an_unknown_project_is_a_404_before_any_byte(api: Api) -> None:
     assert api.send("GET", "/export/%00.jsonl").status_code == 400
 
 
-class Breaking:
+class Breaking(Pretended):
     """A service whose export breaks after its first chunk."""
 
     closed = False
@@ -1352,6 +1366,7 @@ def test_an_export_that_fails_half_way_is_cut_off_and_never_ends_under_success(l
             serve(
                 cast(Service, breaking),
                 SETTINGS,
+                Everyone(SETTINGS.actor),
                 ready=lambda host, port: bound.set_result(f"http://{host}:{port}"),
             )
         )
@@ -1387,7 +1402,12 @@ def test_a_port_that_is_taken_is_told_as_unavailable(loop: asyncio.Runner) -> No
         server = await asyncio.start_server(lambda _r, _w: None, "127.0.0.1", 0)
         async with server:
             with pytest.raises(UnavailableError):
-                await serve(cast(Service, Breaking()), SETTINGS, port=server.sockets[0].getsockname()[1])
+                await serve(
+                    cast(Service, Breaking()),
+                    SETTINGS,
+                    Everyone(SETTINGS.actor),
+                    port=server.sockets[0].getsockname()[1],
+                )
 
     loop.run(scenario())
 

@@ -11,9 +11,10 @@ import httpx
 import pytest
 from answering import Script, answering
 
+from api.access import Everyone
 from api.app import create_app
 from api.replayed import replaying
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from graph.commands import read_command
 from graph.embedding.choice import Choice
 from graph.errors import KnowledgeError
@@ -152,7 +153,9 @@ mutation ($body: String!, $session: String!) {
 def test_over_graphql_the_model_says_whether_two_texts_go_together(service: Service, loop: asyncio.Runner) -> None:
     async def work(base: str) -> list[Any]:
         async with chatting(ChatChoice(base, "m")) as chat:
-            app = create_app(service, Settings(home=Path("/nowhere")), stages=chosen(service, chat=chat))
+            app = create_app(
+                service, Settings(home=Path("/nowhere")), Everyone(ANONYMOUS), stages=chosen(service, chat=chat)
+            )
             async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://whence") as client:
                 told: list[Any] = []
                 for at, body in enumerate(("They are refunded.", "They come late.", "They never come.")):

@@ -15,8 +15,9 @@ from dataset import Rests
 from shapes import SHAPES, Shape, flat
 from starlette.types import ASGIApp
 
+from api.access import Everyone
 from api.app import create_app
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from graph.exchange import Terms, import_journal
 from graph.knowledge import Actor, ActorType
 from graph.service import Service
@@ -52,7 +53,7 @@ def test_the_bare_driver_answers_each_shape_as_graphql_does(
     filled: Store, loop: asyncio.Runner, graphs: dict[str, Rests]
 ) -> None:
     limit = bare.create_app(filled.driver, filled.database)
-    served = create_app(Service(filled), Settings(home=Path("/nowhere")))
+    served = create_app(Service(filled), Settings(home=Path("/nowhere")), Everyone(ANONYMOUS))
     (project, rests), *_ = graphs.items()
 
     def same(shape: Shape, variables: dict[str, str]) -> dict[str, Any]:

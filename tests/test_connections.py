@@ -12,8 +12,10 @@ from typing import Any, cast
 import pytest
 
 from api import connections
+from api.access import Everyone
 from api.serving import serve
 from api.settings import Settings
+from graph.scope import Scope
 from graph.service import Service
 
 SETTINGS = Settings(home=Path("/nowhere"))
@@ -25,6 +27,9 @@ ANSWER = {"data": {"projects": ["real"]}}
 
 class Plain:
     """A service that knows one project, and whose export never ends."""
+
+    def within(self, _scope: Scope) -> Plain:
+        return self
 
     async def projects(self) -> list[str]:
         return ["real"]
@@ -68,7 +73,12 @@ class Wire:
 async def served() -> AsyncGenerator[Callable[[], Awaitable[Wire]]]:
     bound: asyncio.Future[tuple[str, int]] = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(
-        serve(cast(Service, Plain()), SETTINGS, ready=lambda host, port: bound.set_result((host, port)))
+        serve(
+            cast(Service, Plain()),
+            SETTINGS,
+            Everyone(SETTINGS.actor),
+            ready=lambda host, port: bound.set_result((host, port)),
+        )
     )
     host, port = await asyncio.wait_for(bound, 20)
     wires: list[Wire] = []

@@ -104,6 +104,18 @@ GIVEN: Row = {
     "dimensions": 2,
     "ended": True,
     "event_ids": ["event-1", "event-2"],
+    "created_at": "2026-11-01T00:00:00Z",
+    "expires_at": "2026-12-01T00:00:00Z",
+    "issuer": "tests",
+    "label": "l",
+    "projects": ["p"],
+    "rate": 10,
+    "revoked_at": "2026-11-02T00:00:00Z",
+    "role": "reader",
+    "subject": "s",
+    "token_id": "t1",
+    "token_ids": ["t1", "t2"],
+    "type": "agent",
     "before": "2026-11-01T00:00:00Z",
     "schema_version": 1,
     "journal_version": 1,
@@ -174,7 +186,8 @@ GIVEN: Row = {
     "words": words.query(["says"], "p"),
 }
 
-# Reads the heads, policies or fillings of projects, of which there are few; and what has no project or no key.
+# Reads the heads, policies or fillings of projects, or all tokens, of which there are few; and what has no project or
+# no key.
 UNINDEXED = frozenset(
     {
         "project_list",
@@ -186,7 +199,7 @@ UNINDEXED = frozenset(
         "repair_nameless_drop",
         "representations_due",
     }
-    | {"representations_fillings", "policies_kept"}
+    | {"representations_fillings", "policies_kept", "access_tokens_page"}
 )
 # Where the answer or the work is a whole project's, as the bounds say, or where any of a project's will do.
 WHOLE = frozenset(
@@ -340,7 +353,7 @@ def test_the_graph_is_entered_by_an_index_and_a_project(plan: Explained) -> None
     for entry in (operator for operator in plan.operators if ENTRY.search(operator.name)):
         if plan.query.name not in UNINDEXED:
             assert SEEK.fullmatch(entry.name), entry
-            assert re.search(r"\bproject = |Project\(name\)", entry.details), entry
+            assert re.search(r"\bproject = |Project\(name\)|AccessToken\(token_id\)", entry.details), entry
 
 
 def test_only_what_is_about_a_whole_project_reads_one(plan: Explained) -> None:

@@ -93,7 +93,9 @@ def test_a_project_without_events_has_no_head_and_no_name(scenario: Stage) -> No
         "CREATE (:Project {name: 'p', seq: 0}), (:Project {name: 'q', seq: 2}), (:Project {name: 'b', seq: 1})"
     )
     scenario(given=given, when=("project_head", {}), rows=[])
-    scenario(given=given, when=("project_list", {}), rows=[{"name": "b"}, {"name": "q"}])
+    scenario(given=given, when=("project_list", {"projects": None}), rows=[{"name": "b"}, {"name": "q"}])
+    scenario(given=given, when=("project_list", {"projects": ["p", "q", "x"]}), rows=[{"name": "q"}])
+    scenario(given=given, when=("project_list", {"projects": []}), rows=[])
     scenario(given=given, when=("journal_totals", {}), rows=[{"projects": 2, "events": 3}])
     scenario(given="CREATE (:Aging)", when=("journal_totals", {}), rows=[{"projects": 0, "events": 0}])
 

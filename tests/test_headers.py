@@ -10,8 +10,9 @@ import pytest
 from starlette.responses import HTMLResponse
 from starlette.types import Receive, Scope, Send
 
+from api.access import Everyone
 from api.app import create_app
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from api.traced import Traced
 from graph.service import Service
 
@@ -29,7 +30,7 @@ NAMES = (
 def answers(
     service: Service, loop: asyncio.Runner, home: Path, *asked: httpx.Request, scheme: str = "http"
 ) -> list[httpx.Response]:
-    app = create_app(service, Settings(home))
+    app = create_app(service, Settings(home), Everyone(ANONYMOUS))
 
     async def made() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)

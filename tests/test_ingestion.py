@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
 from api import report
+from api.access import Everyone
 from api.app import create_app
 from api.learned import Learning
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from graph import observed
 from graph.commands import read_command
 from graph.context import Format, assemble, block
@@ -608,7 +609,7 @@ mutation ($text: String!, $event: EventInput) {
 
 
 def test_over_graphql_a_text_is_learned_and_answered_for(world: World) -> None:
-    app = create_app(world.service, Settings(home=Path("/nowhere")))
+    app = create_app(world.service, Settings(home=Path("/nowhere")), Everyone(ANONYMOUS))
 
     async def asked(**variables: Any) -> Any:
         transport = httpx.ASGITransport(app)

@@ -13,9 +13,10 @@ import pytest
 from neo4j import AsyncGraphDatabase
 
 from api import kept
+from api.access import Everyone
 from api.app import create_app
 from api.kept import ANSWER_BYTES_MAX, KEPT_BYTES_MAX, REQUEST_BYTES_MAX, UNSETTLED_SECONDS, KeptAnswers, Made
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from graph.commands import read_command
 from graph.embedded import Connection
 from graph.errors import UnavailableError
@@ -178,7 +179,7 @@ class Asking:
     """A service's app, asked in process."""
 
     def __init__(self, service: Service) -> None:
-        transport = httpx.ASGITransport(create_app(service, Settings(home=Path("/nowhere"))))
+        transport = httpx.ASGITransport(create_app(service, Settings(home=Path("/nowhere")), Everyone(ANONYMOUS)))
         self._client = httpx.AsyncClient(transport=transport, base_url="http://tests")
 
     async def ask(self, query: str, **variables: Any) -> Any:

@@ -28,8 +28,9 @@ from proxy import BEGIN, COMMIT, RUN, Break, Link
 from starlette.types import ASGIApp
 from strategies import Record, said
 
+from api.access import Everyone
 from api.app import create_app
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from graph.commands import Command
 from graph.embedded import Connection
 from graph.errors import KnowledgeError
@@ -231,7 +232,7 @@ def test_over_http_an_answer_that_cannot_be_read_is_in_doubt_since_its_event_was
             return told("P", (await client.post("/graphql", json=request(command))).json())
 
     async def scenario(ends: Ends) -> None:
-        app = create_app(Service(ends.store), Settings(home=Path("/nowhere")))
+        app = create_app(Service(ends.store), Settings(home=Path("/nowhere")), Everyone(ANONYMOUS))
         first, second = _chain(0)[0], said("used", "a0", "P", event_id="0-2")
         assert isinstance(await asked(app, first), Taken)
         ends.link.breaks = Break(b"$seqs", delivered=False, down=True)  # reading the event, behind the commit

@@ -14,10 +14,11 @@ from neo4j.exceptions import ClientError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from api.access import Everyone
 from api.app import create_app
 from api.at_hand import REQUEST, AtHand
 from api.logs import JsonLines, TextLines, set_up
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from api.traced import Traced
 from graph.errors import InternalError, ValidationError
 from graph.knowledge import Actor, ActorType
@@ -146,7 +147,7 @@ def test_a_request_is_told_with_its_operation_and_its_callers_id(
     query = {"query": "query Names { projects }"}
 
     async def asked() -> list[httpx.Response]:
-        transport = httpx.ASGITransport(create_app(service, settings))
+        transport = httpx.ASGITransport(create_app(service, settings, Everyone(ANONYMOUS)))
         async with httpx.AsyncClient(transport=transport, base_url="http://whence") as client:
             return [
                 await client.post("/graphql", json=query, headers={"x-request-id": "mine-1"}),

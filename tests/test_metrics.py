@@ -14,9 +14,10 @@ from neo4j.exceptions import Neo4jError
 from prometheus_client.parser import text_string_to_metric_families
 from strategies import said
 
+from api.access import Everyone
 from api.app import create_app
 from api.metrics import Metrics
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from graph import observed, queries
 from graph.errors import NotFoundError
 from graph.service import Service
@@ -34,7 +35,7 @@ class Watched:
 
     def __init__(self, service: Service, loop: asyncio.Runner, home: Path) -> None:
         self.metrics = Metrics(service, home)
-        self._app = create_app(service, Settings(home), metrics=self.metrics)
+        self._app = create_app(service, Settings(home), Everyone(ANONYMOUS), metrics=self.metrics)
         self._loop = loop
 
     def calls(self, *asked: tuple[str, str, Any]) -> list[httpx.Response]:

@@ -15,12 +15,13 @@ import httpx
 import pytest
 from conftest import wipe
 
+from api.access import Everyone
 from api.app import create_app
 from api.direct import Direct
 from api.execution import Plans
 from api.loaders import ANSWER_OBJECTS_MAX
 from api.schema import build_schema
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from api.traced import Traced
 from graph import columns, compiled
 from graph.commands import read_command
@@ -130,8 +131,8 @@ class Sides:
     """One service behind two applications: with plans, and with the executor alone."""
 
     def __init__(self, service: Service, loop: asyncio.Runner) -> None:
-        self.planned = create_app(service, SETTINGS)
-        self.plain = create_app(service, SETTINGS, build_schema())
+        self.planned = create_app(service, SETTINGS, Everyone(ANONYMOUS))
+        self.plain = create_app(service, SETTINGS, Everyone(ANONYMOUS), build_schema())
         self.loop = loop
 
     def post(

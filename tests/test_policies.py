@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 import httpx
 import pytest
 
+from api.access import Everyone
 from api.app import create_app
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from graph.concept import TYPES
 from graph.concept_folder import FolderTerms, import_folder
 from graph.errors import ValidationError
@@ -202,7 +203,7 @@ def test_a_rebuild_and_verify_leave_it_alone(world: World, tmp_path: Path) -> No
 
 def test_graphql_tells_and_sets_it_and_the_next_mutation_goes_by_it(world: World) -> None:
     async def story() -> None:
-        transport = httpx.ASGITransport(create_app(world.service, Settings(home=Path("/nowhere"))))
+        transport = httpx.ASGITransport(create_app(world.service, Settings(home=Path("/nowhere")), Everyone(ANONYMOUS)))
         async with httpx.AsyncClient(transport=transport, base_url="http://whence") as client:
 
             async def ask(query: str, **variables: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from api.access import Everyone
 from api.app import create_app
 from api.limits import SEARCHES_MAX
 from api.settings import ANONYMOUS, Settings
@@ -31,7 +32,7 @@ SAMPLE = ROOT / "api" / "sample" / "peps.jsonl"
 
 async def answers(service: Service, questions: list[str]) -> list[Any]:
     """What `/graphql` says to each question, one after the other."""
-    transport = httpx.ASGITransport(create_app(service, Settings.from_environment()))
+    transport = httpx.ASGITransport(create_app(service, Settings.from_environment(), Everyone(ANONYMOUS)))
     async with httpx.AsyncClient(transport=transport, base_url="http://whence") as client:
         return [(await client.post("/graphql", json={"query": question})).json() for question in questions]
 

@@ -13,6 +13,7 @@ import pytest
 from conftest import wipe
 from starlette.types import ASGIApp
 
+from api.access import Everyone
 from api.app import create_app
 from api.settings import ANONYMOUS, Settings
 from graph import received
@@ -122,7 +123,7 @@ def proposal(at: int) -> Command:
 def test_a_caller_is_told_the_bound_and_it_holds_for_all_fields_of_a_request_together(
     filled: Callable[[int], Service], loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = create_app(filled(LARGE), Settings.from_environment())
+    app = create_app(filled(LARGE), Settings.from_environment(), Everyone(ANONYMOUS))
     one, many = (" ".join(f"a{at}: {NODE_OF.format(at)}" for at in range(count)) for count in (1, 10))
     monkeypatch.setattr(received, "ANSWER_BYTES_MAX", SMALL_BOUND)
     for query, refused in ((f"{{ {one} }}", False), (PAGE, True), (f"{{ {one} }}", False), (f"{{ {many} }}", True)):

@@ -16,8 +16,9 @@ from hashed import HashEmbedder
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from api.access import Everyone
 from api.app import create_app
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from graph import aging
 from graph.commands import read_command
 from graph.context import Format, block
@@ -387,7 +388,7 @@ Post = Callable[[str, object], httpx.Response]
 
 @pytest.fixture
 def post(world: World, loop: asyncio.Runner) -> Post:
-    transport = httpx.ASGITransport(create_app(world.service, Settings(home=Path("/nowhere"))))
+    transport = httpx.ASGITransport(create_app(world.service, Settings(home=Path("/nowhere")), Everyone(ANONYMOUS)))
     client = httpx.AsyncClient(transport=transport, base_url="http://tests")
     return lambda path, body: loop.run(client.post(path, json=body))
 

@@ -14,6 +14,7 @@ from graph.store import Store
 
 # name, type, label, properties: all that is installed, and nothing else.
 CONSTRAINTS = """
+access_token_identity           UNIQUENESS  AccessToken  token_id
 aging_identity                  UNIQUENESS  Aging      project, since
 constraint_unique_Project_name  UNIQUENESS  Project    name
 event_identity                  UNIQUENESS  Event      project, event_id
@@ -27,6 +28,7 @@ representation_identity         UNIQUENESS  Representation  project, model, key,
 store_format_identity           UNIQUENESS  StoreFormat  name
 """
 INDEXES = """
+access_token_identity           RANGE       AccessToken  token_id
 aging_identity                  RANGE       Aging      project, since
 constraint_unique_Project_name  RANGE       Project    name
 event_identity                  RANGE       Event      project, event_id

@@ -33,13 +33,15 @@ class Told:
     unanswered: list[str] = field(default_factory=list[str])
 
 
-def call(url: str, caller: int, told: Told) -> None:
+def call(running: Served, caller: int, told: Told) -> None:
     """Propose one node after the other until the service is no more there."""
     for at in range(100_000):
         key = f"k-{caller}-{at}"
         body = {"query": PROPOSE, "variables": {"key": key}}
         try:
-            answer = httpx.post(f"{url}/graphql", json=body, headers=JSON_TYPE, timeout=60)
+            answer = httpx.post(
+                f"{running.url}/graphql", json=body, headers={**JSON_TYPE, **running.bearer}, timeout=60
+            )
         except httpx.ConnectError:
             return
         except httpx.TransportError as error:  # the port was closed before the request was read
@@ -58,7 +60,7 @@ def test_a_service_that_is_told_to_stop_answers_what_it_took_and_loses_nothing(
 ) -> None:
     told = Told()
     with served(neo4j, tmp_path) as running, ThreadPoolExecutor(CALLERS) as callers:
-        calls = [callers.submit(call, running.url, number, told) for number in range(CALLERS)]
+        calls = [callers.submit(call, running, number, told) for number in range(CALLERS)]
         while len(told.acknowledged) < 5 * CALLERS:
             time.sleep(0.05)
             for each in calls:

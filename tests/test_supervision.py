@@ -26,8 +26,9 @@ from neo4j import GraphDatabase
 from neo4j.exceptions import DriverError, Neo4jError
 from strategies import said
 
+from api.access import Everyone
 from api.app import create_app
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from graph.embedded import TEST, Connection, EmbeddedNeo4j, Incident, Profile
 from graph.embedded import running as found
 from graph.embedded.profile import Ports
@@ -160,7 +161,7 @@ class Client:
     """Asks the API in this process."""
 
     def __init__(self, service: Service, home: Path) -> None:
-        transport = httpx.ASGITransport(create_app(service, Settings(home)))
+        transport = httpx.ASGITransport(create_app(service, Settings(home), Everyone(ANONYMOUS)))
         self._http = httpx.AsyncClient(transport=transport, base_url="http://whence", timeout=60)
 
     async def ready(self) -> tuple[int, dict[str, Any]]:

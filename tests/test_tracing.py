@@ -18,9 +18,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanContext, SpanKind, StatusCode
 
 from api import tracing
+from api.access import Everyone
 from api.app import create_app
 from api.metrics import Metrics
-from api.settings import Settings
+from api.settings import ANONYMOUS, Settings
 from graph import observed, queries
 from graph.errors import KnowledgeError
 from graph.service import Service
@@ -36,7 +37,7 @@ def ask(service: Service, loop: asyncio.Runner, tmp_path: Path) -> Iterator[Ask]
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     metrics = Metrics(service)
-    app = create_app(service, Settings(tmp_path), metrics=metrics)
+    app = create_app(service, Settings(tmp_path), Everyone(ANONYMOUS), metrics=metrics)
 
     def asked(*queries: str, headers: dict[str, str] | None = None, **variables: Any) -> list[ReadableSpan]:
         async def made() -> None:
