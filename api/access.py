@@ -141,7 +141,7 @@ class Admitted:
     """
 
     def __init__(self, app: ASGIApp, admission: Admitting) -> None:
-        self._app = app
+        self.app = app
         self._admission = admission
         self._spending = Spending()
 
@@ -149,7 +149,7 @@ class Admitted:
         """Let one request in, or refuse it."""
         if asked["type"] != "http" or _is_open(asked):
             asked.setdefault("state", {})["scope"] = STRANGER
-            await self._app(asked, receive, send)
+            await self.app(asked, receive, send)
             return
         try:
             scope = await self._admission.scope_of(_header(asked, b"authorization"))
@@ -161,7 +161,7 @@ class Admitted:
         if (at_hand := REQUEST.get()) is not None:
             at_hand.caller = scope.id
         try:
-            await self._app(asked, receive, send)
+            await self.app(asked, receive, send)
         finally:
             self._spending.spend(scope, received.taken())
 

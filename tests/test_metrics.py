@@ -209,7 +209,7 @@ def test_a_statement_that_fails_is_told_by_the_name_of_its_failure(store: Store,
         raise NotFoundError("there is no project")
 
     async def asked() -> None:
-        await store.read("project_list")
+        await store.read("project_list", projects=None)
         await observed.statement("project_list", failing(), len)
 
     with observed.by(Heard()), pytest.raises(NotFoundError):

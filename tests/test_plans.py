@@ -15,7 +15,7 @@ import httpx
 import pytest
 from conftest import wipe
 
-from api.access import Everyone
+from api.access import Admitted, Everyone
 from api.app import create_app
 from api.direct import Direct
 from api.execution import Plans
@@ -159,7 +159,7 @@ class Sides:
         return expected.content
 
     def is_planned(self, query: str) -> bool:
-        direct = cast(Traced, self.planned).app
+        direct = cast(Admitted, cast(Traced, self.planned).app).app
         assert isinstance(direct, Direct)
         return direct.plans.known(query, None) is not None
 

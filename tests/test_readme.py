@@ -11,17 +11,20 @@ from typing import Any
 import httpx
 import pytest
 
-from api.access import Everyone
+from api.access import Admission
 from api.app import create_app
 from api.limits import SEARCHES_MAX
+from api.owner_token import OWNER
 from api.settings import ANONYMOUS, Settings
 from graph import errors, knowledge
+from graph.access_tokens import AccessTokens, Grant
 from graph.concept_folder import FolderTerms, dangling, export_folder, import_folder
 from graph.context import BUDGET_MAX
 from graph.exchange import Terms, import_journal
 from graph.ingestion.pipeline import FACTS_MAX, TEXT_CHARS_MAX
 from graph.reading import folder_provider, git_provider, insight, linking
 from graph.retrieval import WANTED_MAX
+from graph.scope import EVERY, Role
 from graph.service import DEPTH_MAX, FIRST_MAX, NODES_MAX, Service
 
 ROOT = Path(__file__).parent.parent
@@ -31,9 +34,12 @@ SAMPLE = ROOT / "api" / "sample" / "peps.jsonl"
 
 
 async def answers(service: Service, questions: list[str]) -> list[Any]:
-    """What `/graphql` says to each question, one after the other."""
-    transport = httpx.ASGITransport(create_app(service, Settings.from_environment(), Everyone(ANONYMOUS)))
-    async with httpx.AsyncClient(transport=transport, base_url="http://whence") as client:
+    """What `/graphql` says to the service's owner, one question after the other."""
+    tokens = AccessTokens(service.store)
+    _, token = await tokens.create(Grant(OWNER, Role.ADMIN, [EVERY]))
+    transport = httpx.ASGITransport(create_app(service, Settings.from_environment(), Admission(tokens)))
+    headers = {"authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(transport=transport, base_url="http://whence", headers=headers) as client:
         return [(await client.post("/graphql", json={"query": question})).json() for question in questions]
 
 
