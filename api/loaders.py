@@ -17,7 +17,7 @@ from strawberry.dataloader import DataLoader
 from graph.compiled import CompiledReads
 from graph.errors import LimitError
 from graph.ingestion.stages import Stages
-from graph.knowledge import Actor, Relation, checked_key
+from graph.knowledge import Actor, Relation
 from graph.retrieval import Retrieval
 from graph.scope import Role, Scope, forbidden
 from graph.service import Direction, Moment, Page, Service
@@ -174,14 +174,6 @@ class Context:
     def actor(self) -> Actor:
         """Who acts unless somebody is named."""
         return self.scope.actor
-
-    def seen(self, project: str) -> str:
-        """The project as what it has set is asked for; another one than there is for a stranger.
-
-        Raises:
-            ValidationError: no name of a project.
-        """
-        return self.scope.seen(checked_key(project, "project"))
 
     def require(self, role: Role, project: str) -> None:
         """Return where the caller may act so in a project.

@@ -63,17 +63,17 @@ class Query(Retrieving):
     @field
     async def aging_time(self, info: Info, project: str) -> str:
         """How long after it was last verified a live node of the project counts as stale, as ISO 8601."""
-        return duration_text(await info.context.service.aging.of(info.context.seen(project)))
+        return duration_text(await info.context.service.aging.of(checked_key(project, "project")))
 
     @field
     async def unredacted_kinds(self, info: Info, project: str) -> list[str]:
         """Kinds of personal data that stay in what is written to the project; secrets never do."""
-        return sorted((await info.context.service.policies.of(info.context.seen(project))).kept)
+        return sorted((await info.context.service.policies.of(checked_key(project, "project"))).kept)
 
     @field
     async def concept_types(self, info: Info, project: str) -> list[str]:
         """The types that concepts of the project may have."""
-        return list((await info.context.service.policies.of(info.context.seen(project))).types)
+        return list((await info.context.service.policies.of(checked_key(project, "project"))).types)
 
     @field
     async def knowledge(

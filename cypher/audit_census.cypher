@@ -1,7 +1,7 @@
 // audit_census: how many nodes of ours are stored for each project, for none, and without what they are known by.
 //
 // kind:    read
-// params:  none
+// params:  projects: [str] or null for all
 // returns: label: str, project: any, headed: bool, nodes: int, named: int
 // bounds:  the nodes of the database, each looked at once; two rows a project and label
 //
@@ -19,6 +19,8 @@ CALL () {
   RETURN 'Event' AS label, n.project AS project, count(n) AS nodes,
     count(CASE WHEN n.event_id IS :: STRING NOT NULL AND n.seq >= 1 THEN 1 END) AS named
 }
+WITH label, project, nodes, named
+WHERE $projects IS NULL OR project IN $projects
 RETURN label, project, EXISTS {
   MATCH (p:Project)
   WHERE p.name = project AND p.seq >= 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -17,6 +18,7 @@ from cachetools import TTLCache
 from graph.errors import NotFoundError, ValidationError
 from graph.knowledge import AGING, instant_text
 from graph.rows import Row
+from graph.scope import Scope
 from graph.store import Store
 
 AGING_MIN, AGING_MAX = timedelta(seconds=1), timedelta(days=36_500)
@@ -49,8 +51,15 @@ class AgingTimes:
     def __init__(self, store: Store, clock: Callable[[], datetime], *, seen_seconds: float = SEEN_SECONDS) -> None:
         self._store = store
         self._now = clock
+        self._scope: Scope | None = None
         self.changed: Callable[[str], None] = lambda _project: None
         self._known: TTLCache[str, tuple[Change, ...]] = TTLCache(PROJECTS_KEPT, seen_seconds, time.monotonic)
+
+    def within(self, scope: Scope) -> AgingTimes:
+        """These aging times as a caller may know them: another project has none of its own."""
+        seen = copy(self)
+        seen._scope = scope  # noqa: SLF001
+        return seen
 
     async def of(self, project: str, at: datetime | None = None) -> timedelta:
         """A project's aging time, now or as it was set at an instant; 90 days where it never was.
@@ -111,6 +120,7 @@ class AgingTimes:
 
     async def changes(self, project: str) -> tuple[Change, ...]:
         """Since when a project has which aging time, the newest first; at most 1,000."""
+        project = project if self._scope is None else self._scope.seen(project)
         known = self._known.get(project)
         if known is None:
             rows = await self._store.read("aging_changes", project=project, first=CHANGES_MAX)

@@ -139,7 +139,7 @@ class Audit:
 
     async def _census(self) -> list[str]:
         found: list[str] = []
-        for row in await self._read("audit_census"):
+        for row in await self._read("audit_census", projects=self._store.projects):
             label, project, count = row["label"], row["project"], row["nodes"]
             if project is None:
                 found.append(f"there are {count} nodes {label} without a project")
@@ -263,4 +263,4 @@ async def known(store: Store, project: str) -> bool:
         return True
     if await store.read("audit_events", project=project, after=0, until=ALWAYS, first=1):
         return True
-    return any(row["project"] == project for row in await reading(store)("audit_census"))
+    return any(row["project"] == project for row in await reading(store)("audit_census", projects=store.projects))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from graph.concept import TYPE_CHARS_MAX, TYPES
 from graph.errors import ValidationError
 from graph.knowledge import Actor, checked_key
 from graph.redaction import PERSONAL, personal_kinds, redact
+from graph.scope import Scope
 from graph.store import Store
 
 TYPES_MAX = 100  # of a project; more are no types but tags
@@ -60,8 +62,15 @@ class Policies:
 
     def __init__(self, store: Store, *, seen_seconds: float = SEEN_SECONDS) -> None:
         self._store = store
+        self._scope: Scope | None = None
         self.changed: Callable[[str], None] = lambda _project: None
         self._known: TTLCache[str, Policy] = TTLCache(PROJECTS_KEPT, seen_seconds, time.monotonic)
+
+    def within(self, scope: Scope) -> Policies:
+        """These policies as a caller may know them: another project has none of its own."""
+        seen = copy(self)
+        seen._scope = scope  # noqa: SLF001
+        return seen
 
     async def of(self, project: str) -> Policy:
         """A project's policy; nothing is kept and the types are those of rules.md section 8 where none was set.
@@ -69,6 +78,7 @@ class Policies:
         Raises:
             UnavailableError: the database cannot be had, or did not answer in time.
         """
+        project = project if self._scope is None else self._scope.seen(project)
         known = self._known.get(project)
         if known is None:
             rows = await self._store.read("policy_get", project=project)

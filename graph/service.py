@@ -84,6 +84,7 @@ class Service:
         """This service as a caller may use it: other projects are not there, and a role is needed to write."""
         seen = copy(self)
         seen.store = self.store.within(scope)
+        seen.aging, seen.policies = self.aging.within(scope), self.policies.within(scope)
         return seen
 
     async def run(self, command: Command) -> Taken:
@@ -111,8 +112,7 @@ class Service:
 
     async def projects(self) -> list[str]:
         """The names of all projects that are seen, sorted."""
-        seen = None if self.store.scope is None else self.store.scope.projects
-        return [row["name"] for row in await self.store.read("project_list", projects=seen)]
+        return [row["name"] for row in await self.store.read("project_list", projects=self.store.projects)]
 
     async def head(self, project: str) -> Head | None:
         """The newest event's position, hash and recorded time; None for a project without events."""

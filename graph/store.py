@@ -14,7 +14,6 @@ from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from typing import Any, TypeVar
 
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction
@@ -95,6 +94,11 @@ class Store:
         self.require_room = require_room
         self.scope: Scope | None = None
         self._transactions = Transactions(driver, database)
+
+    @property
+    def projects(self) -> list[str] | None:
+        """The names of the projects that may be seen, sorted; None for all."""
+        return None if self.scope is None else self.scope.projects
 
     def within(self, scope: Scope) -> Store:
         """This store as a caller may see it: what lies outside the scope is not there."""
@@ -207,6 +211,9 @@ class Store:
             UnavailableError: the database cannot be had.
         """
         await self.project_write("store_format_put", **store_format.recorded(schema_version))
+
+    def _seen(self, project: str) -> str:
+        return project if self.scope is None else self.scope.seen(project)
 
     def _bound(self, params: dict[str, Any]) -> dict[str, Any]:
         return params if self.scope is None else self.scope.bound(params)
@@ -338,11 +345,11 @@ class Store:
 
     async def peek(self, project: str, found: Sequence[Needs]) -> Slice:
         """The slice that commands would meet now; nothing is locked, so it may be old when it is used."""
-        seen = project if self.scope is None else self.scope.seen(project)
+        project = self._seen(project)
 
         async def work(tx: AsyncManagedTransaction) -> Slice:
-            here = (await load(tx, seen, found)).here
-            heads = await run(tx, "project_head", project=seen)
+            here = (await load(tx, project, found)).here
+            heads = await run(tx, "project_head", project=project)
             if heads:
                 here.head = Head(heads[0]["seq"], heads[0]["hash"], datetime.fromisoformat(heads[0]["recorded_at"]))
             return here
@@ -355,12 +362,13 @@ class Store:
         Raises:
             NotFoundError: there is no such project.
         """
+        seen = self._seen(project)
 
         async def work(tx: AsyncManagedTransaction) -> tuple[Head, frozenset[NodeId]]:
-            if not await run(tx, "project_head", project=project):
+            if not await run(tx, "project_head", project=seen):
                 raise NotFoundError(f"there is no project {project!r}", field="project", allowed="a known project")
-            head = await lock(tx, project)
-            rows = await run(tx, "risk_marked", project=project)
+            head = await lock(tx, seen)
+            rows = await run(tx, "risk_marked", project=seen)
             return head, frozenset((row["key"], row["generation"]) for row in rows)
 
         return await self._transactions.write(work, READ_SECONDS)
@@ -379,10 +387,15 @@ class Store:
             UnavailableError: the database cannot be had.
             InDoubtError: it did not answer in time.
         """
+        seen = self._seen(project)
 
         async def held(tx: AsyncManagedTransaction) -> T:
-            await lock(tx, project, rebuilding=True)
-            return await work(partial(run, tx))
+            await lock(tx, seen, rebuilding=True)
+
+            async def asked(name: str, **params: Any) -> list[Row]:
+                return await run(tx, name, **self._bound(params))
+
+            return await work(asked)
 
         return await self._transactions.write_once(held, seconds)
 

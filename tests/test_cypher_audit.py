@@ -133,12 +133,17 @@ def test_the_census_counts_what_no_index_holds(scenario: Stage) -> None:
         CREATE (:Project {name: 'p', seq: 1}), (:Knowledge {key: 'a'}), (:Knowledge), (:Event {seq: 1, event_id: 'e'}),
           (:Evidence {project: 'q', key: 'a'})
         """,
-        when=("audit_census", {}),
+        when=("audit_census", {"projects": None}),
         rows=[
             {"label": "Event", "project": "p", "headed": True, "nodes": 1, "named": 1},
             {"label": "Evidence", "project": "q", "headed": False, "nodes": 1, "named": 1},
             {"label": "Knowledge", "project": "p", "headed": True, "nodes": 2, "named": 1},
         ],
+    )
+    scenario(
+        given="CREATE (:Project {name: 'p', seq: 1}), (:Evidence {project: 'p'}), (:Evidence {project: 'q'})",
+        when=("audit_census", {"projects": ["p"]}),
+        rows=[{"label": "Evidence", "project": "p", "headed": True, "nodes": 1, "named": 0}],
     )
 
 
