@@ -138,12 +138,13 @@ class Admitted:
     Args:
         app: Answers what is let in.
         admission: Knows callers.
+        spending: What they have left.
     """
 
-    def __init__(self, app: ASGIApp, admission: Admitting) -> None:
+    def __init__(self, app: ASGIApp, admission: Admitting, spending: Spending) -> None:
         self.app = app
         self._admission = admission
-        self._spending = Spending()
+        self._spending = spending
 
     async def __call__(self, asked: Asked, receive: Receive, send: Send) -> None:
         """Let one request in, or refuse it."""
@@ -152,7 +153,7 @@ class Admitted:
             await self.app(asked, receive, send)
             return
         try:
-            scope = await self._admission.scope_of(_header(asked, b"authorization"))
+            scope = await self._admission.scope_of(header(asked, b"authorization"))
             self._spending.require(scope)
         except KnowledgeError as error:
             await _refused(error)(asked, receive, send)
@@ -176,11 +177,12 @@ def _is_open(asked: Asked) -> bool:
     if path in OPEN_PATHS or path.startswith(OPEN_FOLDERS):
         return True
     # The page of GraphiQL, which asks for the token itself.
-    wants = _header(asked, b"accept") or ""
+    wants = header(asked, b"accept") or ""
     return path == "/graphql" and asked["method"] == "GET" and not asked["query_string"] and "text/html" in wants
 
 
-def _header(asked: Asked, name: bytes) -> str | None:
+def header(asked: Asked, name: bytes) -> str | None:
+    """A header of a request; None where it has none of the name, which is in lower case."""
     return next((value.decode("latin-1") for known, value in asked["headers"] if known == name), None)
 
 

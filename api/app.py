@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException as RoutingError
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from api import agent_endpoint, analyst
@@ -18,14 +18,18 @@ from api.access import Admitted, Admitting, scope_of
 from api.agent_endpoint import AgentEndpoint
 from api.checks import Facts
 from api.direct import Direct
+from api.event_stream import EventStreams
 from api.execution import Plans, ServedSchema, facts_of
 from api.explorer import Explorer
 from api.graphql_endpoint import GraphQLEndpoint
+from api.live_socket import LiveSockets
 from api.metrics import Metrics
 from api.refusals import Answer, refusal
 from api.routes import Routes
 from api.schema import build_schema
 from api.settings import Settings
+from api.spending import Spending
+from api.streams import Places, Streams
 from api.traced import Traced
 from api.wire import BODY_BYTES_MAX
 from graph.compiled import CompiledReads
@@ -95,7 +99,12 @@ def create_app(
     plans, reads = Plans(), CompiledReads(service)
     retrieval = Retrieval(service, semantic, ranker(settings.ranker))
     routes = Routes(service, retrieval)
-    endpoint = GraphQLEndpoint(schema or build_schema(plans), service, reads, retrieval, learning)
+    served = schema or build_schema(plans)
+    streams, places = Streams(served), Places()
+    spending = Spending()
+    events = EventStreams(streams, places, admission)
+    endpoint = GraphQLEndpoint(served, service, reads, retrieval, learning, events)
+    sockets = LiveSockets(streams, places, admission, spending, endpoint.context)
 
     def agents() -> MCPServer:
         from api import agent_tools  # noqa: PLC0415  its package is loaded for those who ask
@@ -106,6 +115,7 @@ def create_app(
         routes=[
             *Explorer(settings.home / "cache").routes(),
             Route("/graphql", endpoint),
+            WebSocketRoute("/graphql", sockets),
             Route("/context", routes.context, methods=["POST"]),
             Route("/healthz", _health),
             Route("/readyz", routes.ready),
@@ -116,4 +126,4 @@ def create_app(
         ],
         exception_handlers={RoutingError: _unrouted, Exception: _failed},
     )
-    return Traced(Admitted(Direct(framework, plans, reads), admission), asked, metrics)
+    return Traced(Admitted(Direct(framework, plans, reads), admission, spending), asked, metrics)

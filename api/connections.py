@@ -7,6 +7,8 @@ every other refusal, and the connection is closed.
 from __future__ import annotations
 
 import asyncio
+import socket
+from collections.abc import Callable
 
 import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -15,6 +17,12 @@ ARRIVAL_SECONDS = 30.0  # from a request's first byte to its last: a full body a
 READER_SECONDS = 60.0  # a reader that takes nothing for as long has gone, or means harm
 HEAD_BYTES_MAX = 65_536  # the request line and the headers
 MESSAGE_BYTES_MAX = 8 * 1_048_576  # on the wire: a full body in chunks of one byte each fits
+_OPTIONS = (
+    # So a slow reader shows here, and not megabytes later.
+    ("TCP_NOTSENT_LOWAT", 131_072),
+    # Milliseconds without a sign from the other side's kernel; longer than the patience with its reader.
+    ("TCP_USER_TIMEOUT", 90_000),
+)
 CONNECTIONS_MAX = 800  # what a process may have open is often 1,024, and the database takes a hundred
 _REASONS = {
     400: "Bad Request",
@@ -25,6 +33,48 @@ _REASONS = {
 }
 
 
+class Patience:
+    """Waits for a reader that does not keep up, as long as it takes anything.
+
+    Args:
+        transport: How it is written to.
+        give_up: Called when it has taken nothing for ``READER_SECONDS``.
+    """
+
+    def __init__(self, transport: asyncio.Transport, give_up: Callable[[], None]) -> None:
+        self.seconds = READER_SECONDS
+        self._transport = transport
+        self._give_up = give_up
+        self._left = 0
+        self._clock: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Begin to wait."""
+        self.stop()
+        self._left = self._transport.get_write_buffer_size()
+        self._clock = asyncio.get_running_loop().call_later(self.seconds, self._look)
+
+    def stop(self) -> None:
+        """Wait no longer."""
+        if self._clock is not None:
+            self._clock.cancel()
+            self._clock = None
+
+    def _look(self) -> None:
+        if self._transport.get_write_buffer_size() < self._left:
+            self.start()
+        else:
+            self._give_up()
+
+
+def tune(transport: asyncio.Transport) -> None:
+    """Have the kernel keep little that was not sent, and notice a peer that is gone."""
+    connection = transport.get_extra_info("socket")
+    for name, value in _OPTIONS:
+        if hasattr(socket, name):  # not every system has each
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
 class _TooLargeError(Exception):
     """The head of a request is larger than it may be."""
 
@@ -33,14 +83,16 @@ class BoundedConnection(HttpToolsProtocol):
     """uvicorn's connection, with bounds."""
 
     _clock: asyncio.TimerHandle | None = None
-    _patience: asyncio.TimerHandle | None = None
     _arriving = False
+    _handed_over = False
     _received = 0
     _head = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, or turn it away where there are too many."""
         super().connection_made(transport)
+        self._patience = Patience(transport, transport.abort)
+        tune(transport)
         if len(self.connections) > CONNECTIONS_MAX:
             allowed = f"at most {CONNECTIONS_MAX} connections at a time; the same request later"
             self._turn_away(503, "UNAVAILABLE", "there are too many connections", "connections", allowed)
@@ -56,7 +108,7 @@ class BoundedConnection(HttpToolsProtocol):
         """Count and read what came."""
         self._received += len(data)
         super().data_received(data)
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self._handed_over:
             return
         if not self._arriving and self._is_answering():
             self._stop_clock()
@@ -96,14 +148,18 @@ class BoundedConnection(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Give a reader that does not keep up some time."""
         super().pause_writing()
-        self._patience = self.loop.call_later(READER_SECONDS, self.transport.abort)
+        self._patience.start()
 
     def resume_writing(self) -> None:
         """Note that the reader goes on."""
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+        self._patience.stop()
         super().resume_writing()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the connection over; it has bounds of its own from then on."""
+        self._stop_clock()
+        self._handed_over = True
+        super().handle_websocket_upgrade()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no request."""

@@ -20,7 +20,7 @@ from api.execution import Plans
 from api.kept import KeptAnswers, Made
 from api.plans import Plan
 from api.selections import Variables
-from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, JSON_MEDIA, encoded, prefers_graphql
+from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, JSON_MEDIA, encoded, prefers_graphql, takes_stream_alone
 from graph.compiled import CompiledReads
 
 _PLAIN = (b"content-type", JSON_MEDIA.encode())
@@ -51,6 +51,10 @@ class Direct:
         if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
             await self._app(scope, receive, send)
             return
+        accept = headers.get(b"accept", b"").decode("latin-1")
+        if takes_stream_alone(accept):
+            await self._app(scope, receive, send)
+            return
         messages = await _received(receive)
         body = b"".join(message.get("body", b"") for message in messages)
         answer = None
@@ -65,7 +69,6 @@ class Direct:
         if (at_hand := REQUEST.get()) is not None and at_hand.kind is None:  # it was kept, and nothing ran
             with tracing.operation():
                 at_hand.runs("query", answer.operation)
-        accept = headers.get(b"accept", b"").decode("latin-1")
         await _send(send, answer.body, graphql=prefers_graphql(accept))
 
     async def _made(self, body: bytes, reads: CompiledReads) -> Made | None:

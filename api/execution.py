@@ -42,7 +42,7 @@ from strawberry.types.execution import PreExecutionError
 from api import tracing
 from api.at_hand import REQUEST
 from api.checks import FAULTS_MAX, RULES, Facts, oversized, variable_faults
-from api.limits import LEVELS_MAX, TOKENS_MAX, measure, refuse_long
+from api.limits import CHARS_MAX, LEVELS_MAX, TOKENS_MAX, measure, refuse_long
 from api.loaders import Context
 from api.plans import Plan
 from api.selections import OrdinaryError
@@ -97,13 +97,7 @@ class Checked(ValidationCache):
         context = self.execution_context
         context.validation_rules = RULES
         assert context.graphql_document is not None
-        schema, document, variables = _graphql_schema(context), context.graphql_document, context.variables or {}
-        try:
-            measure(schema, document, variables)
-            refused = oversized(schema, document, variables)
-        except LimitError as error:
-            refused = [GraphQLError(error.message, original_error=error)]
-        if refused:
+        if refused := _too_much(_graphql_schema(context), context.graphql_document, context.variables or {}):
             context.pre_execution_errors = refused
             yield
             return
@@ -111,6 +105,15 @@ class Checked(ValidationCache):
             yield
         else:
             yield from super().on_validate()
+
+
+def _too_much(schema: GraphQLSchema, document: DocumentNode, variables: Mapping[str, Any]) -> list[GraphQLError]:
+    """What a document asks for beyond the bounds, if it does."""
+    try:
+        measure(schema, document, variables)
+        return oversized(schema, document, variables)
+    except LimitError as error:
+        return [GraphQLError(error.message, original_error=error)]
 
 
 def _graphql_schema(context: ExecutionContext) -> GraphQLSchema:
@@ -244,13 +247,17 @@ def _refuse_unnamed(query: str) -> None:
         )
 
 
-def _is_mutation(query: str, operation_name: str | None) -> bool:
+def _kind(query: str, operation_name: str | None) -> OperationType | None:
     try:
         document = parse(query, max_tokens=TOKENS_MAX)
     except GraphQLError:
-        return False
+        return None
     operation = get_operation_ast(document, operation_name)
-    return operation is not None and operation.operation is OperationType.MUTATION
+    return operation and operation.operation
+
+
+def _is_mutation(query: str, operation_name: str | None) -> bool:
+    return _kind(query, operation_name) is OperationType.MUTATION
 
 
 def _too_slow(*, mutation: bool) -> GraphQLError:
@@ -279,9 +286,7 @@ class ServedSchema(strawberry.Schema):
     async def execute(self, query: str | None, *args: Any, **kwargs: Any) -> ExecutionResult:
         """Strawberry's ``execute``; the errors in its result are ``told``."""
         try:
-            refuse_long(query or "")
-            if kwargs.get("operation_name") is None:
-                _refuse_unnamed(query or "")
+            self._require_answer(query or "", kwargs.get("operation_name"))
         except KnowledgeError as error:
             refusal = told(GraphQLError(error.message, original_error=error))
             _count([refusal])
@@ -307,6 +312,48 @@ class ServedSchema(strawberry.Schema):
         result.errors = [told(error) for error in result.errors]
         _count(result.errors)
         return result
+
+    def _require_answer(self, query: str, operation_name: str | None) -> None:
+        """Return where a text may have one answer; raises LimitError or ValidationError where it may not."""
+        refuse_long(query)
+        if operation_name is None:
+            _refuse_unnamed(query)
+        if self.kind(query, operation_name) is OperationType.SUBSCRIPTION:
+            raise ValidationError(
+                "a subscription is answered by a stream",
+                field="accept",
+                allowed="the header `accept: text/event-stream`, or a websocket",
+            )
+
+    @property
+    def core(self) -> GraphQLSchema:
+        """graphql-core's own schema."""
+        return self._schema
+
+    def kind(self, query: str, operation_name: str | None) -> OperationType | None:
+        """What an operation is, so far as its text can be read; None where it cannot."""
+        # Most texts hold the word nowhere, and need no parsing before they are executed.
+        may_follow = len(query) <= CHARS_MAX and OperationType.SUBSCRIPTION.value in query
+        return _kind(query, operation_name) if may_follow else None
+
+    def admitted(
+        self, query: str, variables: Mapping[str, Any], operation_name: str | None
+    ) -> DocumentNode | list[GraphQLError]:
+        """A document that may be executed, or why it may not, ``told``."""
+        document = None
+        try:
+            refuse_long(query)
+            if operation_name is None:
+                _refuse_unnamed(query)
+            document = parse(query, max_tokens=TOKENS_MAX)
+            faults = _too_much(self._schema, document, variables) or validate(self._schema, document, RULES)
+        except GraphQLError as error:
+            faults = [error]
+        except KnowledgeError as error:
+            faults = [GraphQLError(error.message, original_error=error)]
+        refused = [told(error) for error in faults[:FAULTS_MAX]]
+        _count(refused)
+        return document if document is not None and not refused else refused
 
     def admits(self, query: str) -> bool:
         """Whether a text would be executed, with some variables or none."""

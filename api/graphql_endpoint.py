@@ -18,12 +18,23 @@ from strawberry.types import ExecutionResult
 from strawberry.types.execution import PreExecutionError
 
 from api.access import scope_of
+from api.at_hand import REQUEST
 from api.checks import Facts
+from api.event_stream import EventStreams
 from api.execution import ServedSchema, facts_of
 from api.loaders import Context
 from api.persisted import PersistedQueries
 from api.refusals import TooLargeError, capped, refusal
-from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, encoded, prefers_graphql
+from api.streams import Operation, misformed
+from api.wire import (
+    BODY_BYTES_MAX,
+    GRAPHQL_MEDIA,
+    encoded,
+    prefers_graphql,
+    takes_stream,
+    takes_stream_alone,
+)
+from graph import scope as scopes
 from graph.compiled import CompiledReads
 from graph.errors import KnowledgeError
 from graph.ingestion.stages import Stages
@@ -52,12 +63,14 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         reads: CompiledReads,
         retrieval: Retrieval,
         stages: Stages,
+        event_streams: EventStreams,
     ) -> None:
         super().__init__(schema, subscription_protocols=(), multipart_uploads_enabled=False)
         self.service = service
         self.reads = reads
         self.retrieval = retrieval
         self.stages = stages
+        self.event_streams = event_streams
         self.persisted = PersistedQueries(schema.admits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,11 +101,15 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         response: Response | WebSocket,  # noqa: ARG002  strawberry's form
     ) -> Context:
         """What the resolvers of one request share."""
-        return Context.of(self.service, self.reads, self.retrieval, self.stages, scope_of(request.scope))
+        return self.context(scope_of(request.scope))
+
+    def context(self, scope: scopes.Scope) -> Context:
+        """What the resolvers of one operation share, within a scope."""
+        return Context.of(self.service, self.reads, self.retrieval, self.stages, scope)
 
     async def run(self, request: Any, *args: Any, **kwargs: Any) -> Any:
-        """Strawberry's answer, in the media type that the caller prefers."""
-        response = cast(Response, await super().run(request, *args, **kwargs))
+        """Strawberry's answer, in the media type that the caller prefers; or a stream of answers."""
+        response = await self._streamed(request) or cast(Response, await super().run(request, *args, **kwargs))
         if response.headers.get("content-type", "").startswith("text/html"):
             response.headers["content-security-policy"] = _GRAPHIQL
         if response.headers.get("content-type") == "application/json" and prefers_graphql(
@@ -102,6 +119,24 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             if getattr(request.state, "refused", False):
                 response.status_code = 400
         return response
+
+    async def _streamed(self, request: Request) -> Response | None:
+        """A stream, where one is asked for: by a subscription, or because the caller takes nothing else."""
+        accept = request.headers.get("accept", "")
+        if request.method != "POST" or not takes_stream(accept):
+            return None
+        asked = await self.parse_http_body(self.request_adapter_class(request))
+        assert not isinstance(asked, list), "batches are refused"
+        if not asked.query:
+            return None
+        operation = Operation(asked.query, asked.variables or {}, asked.operation_name)
+        follows = self.event_streams.streams.follows(operation)
+        if not follows and not takes_stream_alone(accept):
+            return None
+        if follows and (at_hand := REQUEST.get()) is not None:
+            at_hand.runs("subscription", operation.name)
+        context = await self.get_context(request, Response())
+        return await self.event_streams.answer(operation, context, request.headers.get("authorization"))
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
         """The body of an answer; a request that was refused before its execution has no ``data``."""
@@ -147,14 +182,8 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         if not isinstance(body, dict):
             raise HTTPException(400, "The request body must be a JSON object")
         fields = cast("dict[str, Any]", body)
-        for name, kind, form in (
-            ("query", str, "a string"),
-            ("operationName", str, "a string"),
-            ("variables", dict, "an object"),
-            ("extensions", dict, "an object"),
-        ):
-            if not isinstance(fields.get(name), (kind, type(None))):
-                raise HTTPException(400, f"`{name}` must be {form} or null")
+        if fault := misformed(fields):
+            raise HTTPException(400, fault)
         return GraphQLRequestData(
             self.persisted.text(fields.get("query"), fields.get("extensions")),
             fields.get("variables"),

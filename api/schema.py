@@ -24,6 +24,7 @@ from api.inputs import (
     given,
     tense_of,
 )
+from api.live import Subscription
 from api.loaders import bare
 from api.mutations import Mutation
 from api.records import JournalCheck, JournalHead
@@ -231,6 +232,7 @@ def build_schema(plans: Plans | None = None) -> ServedSchema:
     return ServedSchema(
         Query,
         Mutation,
+        Subscription,
         types=[Edge, Evidence, KnowledgeEvent],
         extensions=[Parsed, Checked, *planned],
         config=StrawberryConfig(scalar_map=SCALARS, info_class=Info, disable_field_suggestions=True),

@@ -54,29 +54,35 @@ class OrdinaryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One query operation of a validated document, with all that reading it needs."""
+    """One operation of a validated document that only reads, with all that reading it needs."""
 
     schema: GraphQLSchema
     operation: OperationDefinitionNode
     fragments: Mapping[str, FragmentDefinitionNode]
 
     @classmethod
-    def of(cls, schema: GraphQLSchema, document: DocumentNode, operation_name: str | None) -> Asked:
+    def of(
+        cls,
+        schema: GraphQLSchema,
+        document: DocumentNode,
+        operation_name: str | None,
+        kind: OperationType = OperationType.QUERY,
+    ) -> Asked:
         """The operation that is named, or the only one.
 
         Raises:
-            OrdinaryError: it is no query, or there is no such operation.
+            OrdinaryError: it is of another kind, or there is no such operation.
         """
         operations = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
         named = [node for node in operations if operation_name is None or _name(node) == operation_name]
-        if len(named) != 1 or named[0].operation is not OperationType.QUERY or named[0].directives:
+        if len(named) != 1 or named[0].operation is not kind or named[0].directives:
             raise OrdinaryError
         fragments = {n.name.value: n for n in document.definitions if isinstance(n, FragmentDefinitionNode)}
         return cls(schema, named[0], fragments)
 
     def roots(self) -> Selected:
         """The root fields."""
-        return self._collected([self.operation.selection_set], "Query")
+        return self._collected([self.operation.selection_set], self.operation.operation.value.capitalize())
 
     def below(self, nodes: Iterable[FieldNode], on: str) -> Selected:
         """What is selected below fields of one response name, whose type is ``on``."""

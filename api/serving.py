@@ -7,6 +7,7 @@ import gc
 import socket
 import sys
 from collections.abc import Callable
+from typing import Any, cast
 
 import uvicorn
 
@@ -21,6 +22,7 @@ from graph.ingestion.stages import Stages
 from graph.service import Service
 
 YOUNG_OBJECTS = 20_000  # between two collections: an answer of a thousand nodes leaves half of that
+MESSAGE_BYTES_MAX = 65_536  # over a websocket: a long subscription with its variables; what is larger goes over HTTP
 DRAIN_SECONDS = 20  # what is being answered when the server is told to stop may take this long
 
 
@@ -49,16 +51,27 @@ def _spare_the_collector() -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's, which says when it can be reached."""
+    """uvicorn's, which says when it can be reached, and when it is about to end."""
 
-    def __init__(self, config: uvicorn.Config, reached: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, reached: Callable[[], None], ending: Callable[[], None]) -> None:
         super().__init__(config)
         self._reached = reached
+        self._ending = ending
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._reached()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._ending()
+        await super().shutdown(sockets)
+
+
+def _socket(**options: Any) -> asyncio.Protocol:
+    from api.sockets import BoundedSocket  # noqa: PLC0415  its package is loaded for those who ask
+
+    return BoundedSocket(**options)
 
 
 async def serve(
@@ -99,7 +112,10 @@ async def serve(
     config = uvicorn.Config(
         create_app(service, settings, admission, semantic=semantic, stages=stages, asked=asked, metrics=metrics),
         http=BoundedConnection,
-        ws="none",
+        ws=cast("type[asyncio.Protocol]", _socket),
+        ws_max_size=MESSAGE_BYTES_MAX,
+        ws_ping_timeout=None,
+        ws_per_message_deflate=False,
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -109,7 +125,7 @@ async def serve(
     _spare_the_collector()
     with listening:
         bound = listening.getsockname()
-        server = _Server(config, lambda: ready(bound[0], bound[1]))
+        server = _Server(config, lambda: ready(bound[0], bound[1]), service.feed.end)
         serving = asyncio.ensure_future(server.serve(sockets=[listening]))
         try:
             await asyncio.shield(serving)

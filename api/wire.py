@@ -11,6 +11,7 @@ import orjson
 BODY_BYTES_MAX = 1_048_576  # a hundred of the largest evidence records do not fit; those are artifacts
 JSON_MEDIA = "application/json"
 GRAPHQL_MEDIA = "application/graphql-response+json"
+STREAM_MEDIA = "text/event-stream"
 
 
 def encoded(value: object) -> bytes:
@@ -25,10 +26,27 @@ def encoded(value: object) -> bytes:
 @lru_cache(64)
 def prefers_graphql(accept: str) -> bool:
     """Whether a caller's `accept` takes GraphQL's own media type at least as gladly as plain JSON."""
+    weights = _weights(accept)
+    ours = weights.get(GRAPHQL_MEDIA, 0.0)
+    return ours > 0 and ours >= weights.get(JSON_MEDIA, 0.0)
+
+
+@lru_cache(64)
+def takes_stream(accept: str) -> bool:
+    """Whether a caller's `accept` names server-sent events."""
+    return _weights(accept).get(STREAM_MEDIA, 0.0) > 0
+
+
+@lru_cache(64)
+def takes_stream_alone(accept: str) -> bool:
+    """Whether a caller's `accept` takes nothing but server-sent events."""
+    return {media for media, weight in _weights(accept).items() if weight > 0} == {STREAM_MEDIA}
+
+
+def _weights(accept: str) -> dict[str, float]:
     weights: dict[str, float] = {}
     for entry in accept.lower().split(","):
         media, *parameters = (part.strip() for part in entry.split(";"))
         weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
         weights[media] = float(weight) if re.fullmatch(r"[01](\.\d{0,3})?", weight) else 0.0
-    ours = weights.get(GRAPHQL_MEDIA, 0.0)
-    return ours > 0 and ours >= weights.get("application/json", 0.0)
+    return weights

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast
 
 from graphql import FieldNode
@@ -17,7 +18,8 @@ from api.fields import written_instant
 from api.ids import packed
 from api.selections import Asked, OrdinaryError, Selected
 from graph.columns import EdgeColumns, EdgesColumn, EndColumn, EvidenceColumn, NodeColumns, Side
-from graph.knowledge import Kind, Relation, State
+from graph.knowledge import ActorType, Kind, Relation, State, Transition
+from graph.rows import Row
 
 Map = dict[str, Any]
 C_co = TypeVar("C_co", covariant=True)
@@ -99,7 +101,7 @@ class _Laying:
         return f"v{self._variables}"
 
 
-_UPPER: Mapping[str, str] = {member.value: member.name for member in (*State, *Kind)}
+_UPPER: Mapping[str, str] = {member.value: member.name for member in (*State, *Kind, *Transition, *ActorType)}
 _PLAIN = {
     "project": "project",
     "key": "key",
@@ -138,6 +140,35 @@ _EDGE_FIXES: Mapping[str, tuple[str, Fix]] = {
     "until": ("until", written_instant),
     "__typename": ("nothing", "Edge"),
 }
+
+
+_OF_EVENT: Mapping[str, Callable[[Row], Any]] = {
+    "id": lambda row: packed("KnowledgeEvent", row["project"], row["event_id"]),
+    "eventId": itemgetter("event_id"),
+    "seq": itemgetter("seq"),
+    "transition": lambda row: _upper(row["transition"]),
+    "time": lambda row: written_instant(row["time"]),
+    "recordedAt": lambda row: written_instant(row["recorded_at"]),
+    "reason": itemgetter("reason"),
+    "stateAfter": lambda row: _upper(row["state_after"]),
+    "hash": itemgetter("hash"),
+    "__typename": lambda _row: "KnowledgeEvent",
+}
+_OF_ACTOR: Mapping[str, Callable[[Row], Any]] = {
+    "issuer": itemgetter("issuer"),
+    "subject": itemgetter("subject"),
+    "type": lambda actor: _upper(actor["type"]),
+    "__typename": lambda _actor: "Actor",
+}
+_OF_EXECUTION: Mapping[str, Callable[[Row], Any]] = {
+    "run": lambda execution: execution.get("run"),
+    "frame": lambda execution: execution.get("frame"),
+    "task": lambda execution: execution.get("task"),
+    "parentRun": lambda execution: execution.get("parent_run"),
+    "parentFrame": lambda execution: execution.get("parent_frame"),
+    "__typename": lambda _execution: "Execution",
+}
+_EVENT_PARTS = {"actor": ("Actor", _OF_ACTOR), "execution": ("Execution", _OF_EXECUTION)}
 
 
 class _Columns:
@@ -222,6 +253,33 @@ def edge(asked: Asked, selected: Selected) -> Written[EdgeColumns]:
         else:
             raise OrdinaryError
     return found.written()
+
+
+def event(asked: Asked, selected: Selected) -> Callable[[Row], Map]:
+    """How an event is written from its own row; ``selected`` are fields of ``KnowledgeEvent``.
+
+    Raises:
+        OrdinaryError: a field that does not stand in the row.
+    """
+    reads: dict[str, Callable[[Row], Any]] = {}
+    for name, nodes in selected.items():
+        field = nodes[0].name.value
+        if field in _EVENT_PARTS:
+            kind, fields = _EVENT_PARTS[field]
+            reads[name] = _part(field, {n: fields[of[0].name.value] for n, of in asked.below(nodes, kind).items()})
+        elif field in _OF_EVENT:
+            reads[name] = _OF_EVENT[field]
+        else:
+            raise OrdinaryError
+    return lambda row: {name: read(row) for name, read in reads.items()}
+
+
+def _part(column: str, reads: Mapping[str, Callable[[Row], Any]]) -> Callable[[Row], Map | None]:
+    def part(row: Row) -> Map | None:
+        found = row[column]
+        return None if found is None else {name: read(found) for name, read in reads.items()}
+
+    return part
 
 
 def _edges_column(asked: Asked, field: FieldNode, columns: EdgeColumns) -> EdgesColumn:

@@ -7,7 +7,7 @@ one statement made them; instants in them are text in UTC. Reads of the past are
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from graph.aging_times import AgingTimes, is_stale
 from graph.commands import Command
 from graph.concept import concept_then
 from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError, missing_node
+from graph.feed import Batch, Feed
 from graph.filters import Filter
 from graph.fold import ALWAYS
 from graph.group_commit import GroupCommit
@@ -79,6 +80,7 @@ class Service:
         self.policies = Policies(store)
         self._appends = GroupCommit(store, clock)
         self._grown = grown
+        self.feed = Feed(store)
 
     def within(self, scope: Scope) -> Service:
         """This service as a caller may use it: other projects are not there, and a role is needed to write."""
@@ -108,6 +110,7 @@ class Service:
         answers = await self._appends.append(commands)
         for project in {answer.project for answer in answers if isinstance(answer, Taken) and answer.applied}:
             self._grown(project)
+            self.feed.wake(project)
         return answers
 
     async def projects(self) -> list[str]:
@@ -254,6 +257,13 @@ class Service:
             raise ValidationError("a position is not negative", field="afterSeq", allowed="0 or more")
         rows = await self.store.read("journal_page", project=project, after=after_seq, until=ALWAYS, first=first + 1)
         return _paged([_event_map(row["event"]) for row in rows], first)
+
+    async def follow(self, project: str, after_seq: int | None = None) -> AsyncGenerator[Batch | None, None]:
+        """A project's events behind a position as they come, or from now on; see ``Feed.follow``."""
+        if after_seq is not None and after_seq < 0:
+            raise ValidationError("a position is not negative", field="afterSeq", allowed="0 or more")
+        scope = self.store.scope
+        return await self.feed.follow(project if scope is None else scope.seen(project), after_seq)
 
     async def events_named(self, project: str, event_ids: Sequence[str]) -> dict[str, Row]:
         """Events by event id; what does not exist is left out."""

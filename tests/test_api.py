@@ -31,6 +31,7 @@ from api.settings import Settings
 from api.wire import BODY_BYTES_MAX, encoded
 from graph import schema
 from graph.errors import UnavailableError, ValidationError
+from graph.feed import Feed
 from graph.scope import Scope
 from graph.service import Service
 from graph.store import Store
@@ -1339,8 +1340,9 @@ def test_an_unknown_project_is_a_404_before_any_byte(api: Api) -> None:
 
 
 class Breaking(Pretended):
-    """A service whose export breaks after its first chunk."""
+    """A service that nobody follows, and whose export breaks after its first chunk."""
 
+    feed = Feed(cast(Store, None))
     closed = False
 
     async def export_journal(self, project: str) -> AsyncIterator[bytes]:

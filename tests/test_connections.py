@@ -15,8 +15,10 @@ from api import connections
 from api.access import Everyone
 from api.serving import serve
 from api.settings import Settings
+from graph.feed import Feed
 from graph.scope import Scope
 from graph.service import Service
+from graph.store import Store
 
 SETTINGS = Settings(home=Path("/nowhere"))
 BODY = b'{"query": "{ projects }"}'
@@ -26,7 +28,9 @@ ANSWER = {"data": {"projects": ["real"]}}
 
 
 class Plain:
-    """A service that knows one project, and whose export never ends."""
+    """A service that knows one project, that nobody follows, and whose export never ends."""
+
+    feed = Feed(cast(Store, None))
 
     def within(self, _scope: Scope) -> Plain:
         return self

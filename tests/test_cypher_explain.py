@@ -216,6 +216,7 @@ IN_INDEX_ORDER = frozenset(
         "audit_events",
         "audit_evidence_keys",
         "audit_node_ids",
+        "events_followed",
         "export_edges",
         "export_nodes",
         "journal_page",

@@ -278,6 +278,21 @@ def test_a_journal_is_read_in_pages(
     scenario(given=JOURNAL, when=("journal_page", page), rows=seqs(*found))
 
 
+def test_a_journal_is_followed_behind_a_position(scenario: Stage) -> None:
+    found = [{"event": {"seq": seq}} for seq in (3, 4)]
+    scenario(given=JOURNAL, when=("events_followed", {"after": 2, "first": 2}), rows=found)
+    scenario(given=JOURNAL, when=("events_followed", {"after": 5, "first": 9}), rows=[])
+
+
+def test_heads_are_told_of_the_projects_that_have_events(scenario: Stage) -> None:
+    given: LiteralString = (
+        "CREATE (:Project {name: 'p', seq: 0}), (:Project {name: 'q', seq: 2}), (:Project {name: 'b', seq: 1})"
+    )
+    asked = {"projects": ["q", "p", "nowhere", "b"]}
+    rows = [{"project": "b", "seq": 1}, {"project": "q", "seq": 2}]
+    scenario(given=given, when=("project_heads", asked), rows=rows)
+
+
 @pytest.mark.parametrize(
     ("after", "until", "first", "found"),
     [

@@ -1,0 +1,118 @@
+"""Answers as server-sent events (GraphQL over SSE, distinct connections): for `fetch`, `curl` and proxies.
+
+Each answer is a ``next``; where it is about an event of a journal, its `id` is the position there. What has come to its
+end says ``complete``. A subscription has no end of its own: where the service ends, the body just ends, and whoever
+comes again with the last position goes on from there. Comments keep the connection open while nothing comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import cast
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from api.access import Admitting
+from api.execution import facts_of
+from api.loaders import Context
+from api.streams import Answers, EndedError, Operation, Places, RefusedError, Sent, Streams
+from api.wire import STREAM_MEDIA, encoded
+from graph.errors import UnavailableError
+
+_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}  # the second is for proxies that gather
+_QUIET = b":\n\n"
+_COMPLETE = b"event: complete\ndata:\n\n"
+
+
+class EventStream(StreamingResponse):
+    """The answers of one operation; it lets go of them, and of its place, when its reader goes away.
+
+    Args:
+        answers: What is sent.
+        places: Where a place was taken for it.
+    """
+
+    def __init__(self, answers: Answers, places: Places) -> None:
+        super().__init__(_written(answers), 200, _HEADERS, STREAM_MEDIA)
+        self._places = places
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send all of it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._places.give_back()
+
+    async def stream_response(self, send: Send) -> None:
+        """Send all of it."""
+        async with aclosing(cast("AsyncGenerator[bytes, None]", self.body_iterator)):
+            await super().stream_response(send)
+
+
+class EventStreams:
+    """Answers requests by streams.
+
+    Args:
+        streams: Opens operations.
+        places: How many may be open.
+        admission: Knows callers.
+    """
+
+    def __init__(self, streams: Streams, places: Places, admission: Admitting) -> None:
+        self.streams = streams
+        self._places = places
+        self._admission = admission
+
+    async def answer(self, operation: Operation, context: Context, credentials: str | None) -> EventStream:
+        """The answers of an operation; an error is one of them.
+
+        Args:
+            operation: Which.
+            context: What its resolvers share.
+            credentials: What the caller has shown.
+
+        Raises:
+            UnavailableError: there are too many streams.
+        """
+
+        async def admitted() -> None:
+            await self._admission.scope_of(credentials)
+
+        if not self._places.take():
+            raise UnavailableError("there are too many streams", allowed=self._places.allowed)
+        try:
+            answers = await self.streams.open(operation, context, admitted)
+        except RefusedError as error:
+            answers = _refused(error)
+        except BaseException:
+            self._places.give_back()
+            raise
+        return EventStream(answers, self._places)
+
+
+async def _refused(error: RefusedError) -> Answers:
+    yield [Sent(encoded({"errors": error.errors}), None)]
+
+
+async def _written(answers: Answers) -> AsyncGenerator[bytes, None]:
+    yield _QUIET  # the reader learns at once that it is there
+    async with aclosing(answers):
+        try:
+            async for sent in answers:
+                yield _QUIET if sent is None else _events(sent)
+        except EndedError:
+            return
+        except RefusedError as error:
+            yield _events([Sent(encoded({"errors": error.errors}), None)])
+        except Exception as error:  # noqa: BLE001  whatever it is, it is told in place of answers
+            yield _events([Sent(encoded({"errors": RefusedError.of(facts_of(error)).errors}), None)])
+    yield _COMPLETE
+
+
+def _events(sent: Sequence[Sent]) -> bytes:
+    return b"".join(
+        b"event: next\ndata: %b\n\n" % body if seq is None else b"event: next\nid: %d\ndata: %b\n\n" % (seq, body)
+        for body, seq in sent
+    )
