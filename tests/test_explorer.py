@@ -43,7 +43,6 @@ if not CHROMIUM:
     pytest.skip("there is no Chromium on this machine", allow_module_level=True)
 
 AUDIT = Path(__file__).with_name("accessibility.js").read_text("utf-8")
-SIGN_IN = pytest.mark.skipif(find_spec("api.access") is None, reason="the service asks for no token")
 LIVE = pytest.mark.skipif(find_spec("api.live") is None, reason="the service has no subscriptions")
 FILES = Path(__file__).parent.parent / "api" / "explorer"
 FIRST_VIEW_SECONDS = 2.0  # of a graph of 200 nodes
@@ -85,10 +84,9 @@ def service(neo4j: Connection, open_store: Store, loop: asyncio.Runner, home: Pa
         yield running
 
 
-def token_of(service: Served) -> str | None:
-    """None where the service asks for none."""
-    bearer: dict[str, str] = getattr(service, "bearer", {})
-    return bearer["authorization"].removeprefix("Bearer ") if bearer else None
+def token_of(service: Served) -> str:
+    """The owner's."""
+    return service.bearer["authorization"].removeprefix("Bearer ")
 
 
 @pytest.fixture(scope="module")
@@ -565,7 +563,6 @@ def test_a_service_that_is_away_is_told_and_comes_back(browser: Browser, service
         expect(page.locator("h1")).to_have_text("Disputes")
 
 
-@SIGN_IN
 def test_without_a_token_the_page_asks_for_one_and_then_shows_what_was_asked_for(
     browser: Browser, service: Served
 ) -> None:
@@ -587,7 +584,6 @@ def test_without_a_token_the_page_asks_for_one_and_then_shows_what_was_asked_for
         assert page.evaluate("Object.values(sessionStorage).length") == 0
 
 
-@SIGN_IN
 def test_a_token_in_the_address_is_taken_out_of_it(visit: Visit, service: Served) -> None:
     page = visit.go(project="depot")
     token = str(token_of(service))
@@ -596,7 +592,6 @@ def test_a_token_in_the_address_is_taken_out_of_it(visit: Visit, service: Served
     assert [url for url in visit.asked if token in url] == []
 
 
-@SIGN_IN
 def test_a_reader_sees_its_project_alone_and_why_it_may_not_write(
     browser: Browser, service: Served, tokens: Callable[..., dict[str, Any]]
 ) -> None:
