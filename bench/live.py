@@ -92,6 +92,7 @@ class Reader(asyncio.Protocol):
         self.came: list[tuple[int, float]] = []
         self._first, self._then = followed.opening()
         self._rest = b""
+        self.answered = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Ask."""
@@ -103,6 +104,7 @@ class Reader(asyncio.Protocol):
         now, text, end = time.monotonic(), self._rest + data, 0
         self._transport.write(self._then)
         self._then = b""
+        self.answered.set()
         for found in _SEQ.finditer(text):
             self.came.append((int(found[1]), now))
             end = found.end()
@@ -116,6 +118,9 @@ async def read(followed: Followed) -> list[list[tuple[int, float]]]:
         await loop.create_connection(lambda: Reader(followed), "127.0.0.1", followed.port)
         for _ in range(followed.readers)
     ]
+    for _, reader in pairs:
+        await reader.answered.wait()
+    print("answered", flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
     for transport, _ in pairs:
         transport.close()
@@ -130,17 +135,21 @@ def _commands(project: str, count: int) -> Iterator[Command]:
 
 
 async def write(service: Service, project: str, rate: int, seconds: float) -> dict[int, float]:
-    """Append at a rate for a while; the moment that each commit was told, by position."""
+    """Append at a rate for a while, whether the database keeps up or not; when each commit was told, by position."""
     clock = asyncio.get_running_loop().time
-    size = round(rate * GROUP_SECONDS)
     asked, told = _commands(project, round(rate * seconds)), dict[int, float]()
-    due = clock()
-    while group := list(islice(asked, size)):
+
+    async def take(group: list[Command]) -> None:
         answers = await service.run_many(group)
         now = time.monotonic()
-        told |= {answer.seq: now for answer in answers if isinstance(answer, Taken)}
-        due += GROUP_SECONDS
-        await asyncio.sleep(max(0.0, due - clock()))
+        told.update({answer.seq: now for answer in answers if isinstance(answer, Taken)})
+
+    due = clock()
+    async with asyncio.TaskGroup() as groups:
+        while group := list(islice(asked, round(rate * GROUP_SECONDS))):
+            groups.create_task(take(group))
+            due += GROUP_SECONDS
+            await asyncio.sleep(max(0.0, due - clock()))
     return told
 
 
@@ -149,7 +158,7 @@ async def warm(service: Service, project: str, rate: int) -> None:
     for at in range(WARMINGS_MAX):
         began = time.monotonic()
         await write(service, f"{project} {at}", rate, 2.0)
-        if time.monotonic() - began < 2.0 + 2 * GROUP_SECONDS:
+        if time.monotonic() - began < 2.0 + 5 * GROUP_SECONDS:
             return
 
 
@@ -172,8 +181,10 @@ async def measure(
         out = Path(folder) / "came.json"
         asked = json.dumps(asdict(followed))
         command = (sys.executable, __file__, "--read", asked, "--out", str(out))
-        readers = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE)
-        await asyncio.sleep(2 * SETTLE_SECONDS)  # a program takes a while to begin
+        readers = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert readers.stdout is not None
+        await readers.stdout.readline()
+        await asyncio.sleep(SETTLE_SECONDS)
         began, spent = time.monotonic(), [sum(each.cpu_times()[:2]) for each in processes]
         told = await write(service, followed.project, rate, seconds)
         took = time.monotonic() - began
