@@ -11,6 +11,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -43,6 +44,14 @@ _ALGORITHMS: Mapping[str, Sequence[str]] = {
 _LOG = logging.getLogger("whence.access")
 
 
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A key, and the ways in which it may sign."""
+
+    key: PyJWK
+    algorithms: Sequence[str]
+
+
 class Issuer:
     """Knows callers by the tokens of an issuer.
 
@@ -58,7 +67,7 @@ class Issuer:
         self.trust = trust
         self._client = client or httpx.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=True)
         self._clock = clock
-        self._keys: dict[str | None, PyJWK] = {}
+        self._keys: dict[str | None, _Key] = {}
         self._read_at: float | None = None
         self._reading = asyncio.Lock()
 
@@ -73,11 +82,11 @@ class Issuer:
         try:
             header = jwt.get_unverified_header(token)
             key = await self._key(header.get("kid"))
-            if key is None or header.get("alg") not in _ALGORITHMS.get(key.key_type or "", ()):
+            if key is None or header.get("alg") not in key.algorithms:
                 return None
             claims = jwt.decode(
                 token,
-                key,
+                key.key.key,
                 algorithms=[header["alg"]],
                 audience=self.trust.audience,
                 issuer=self.trust.issuer,
@@ -89,7 +98,7 @@ class Issuer:
             _LOG.info("a token of %s is refused: %s", self.trust.issuer, error)
             return None
 
-    async def _key(self, name: str | None) -> PyJWK | None:
+    async def _key(self, name: str | None) -> _Key | None:
         async with self._reading:
             age = None if self._read_at is None else self._clock() - self._read_at
             unknown = name not in self._keys
@@ -137,11 +146,11 @@ def _read(data: bytes) -> Mapping[str, Any]:
     return document
 
 
-def _usable(document: Mapping[str, Any]) -> dict[str | None, PyJWK]:
+def _usable(document: Mapping[str, Any]) -> dict[str | None, _Key]:
     """The keys of a set that tokens may be signed with, by their names."""
     import jwt  # noqa: PLC0415
 
-    found: dict[str | None, PyJWK] = {}
+    found: dict[str | None, _Key] = {}
     for form in document.get("keys") or ():
         try:
             key = jwt.PyJWK.from_dict(form)
@@ -151,7 +160,8 @@ def _usable(document: Mapping[str, Any]) -> dict[str | None, PyJWK]:
         if weakness := _weakness(key):
             _LOG.warning("the issuer's key %r is not used: %s", form.get("kid"), weakness)
         elif form.get("use", "sig") == "sig":
-            found[form.get("kid")] = key
+            ways = _ALGORITHMS[key.key_type or ""]
+            found[form.get("kid")] = _Key(key, [way for way in ways if form.get("alg", way) == way])
     return found
 
 

@@ -47,6 +47,7 @@ _FORMS: Mapping[str, Sequence[tuple[str, str]]] = {
     "service-token": (
         ("sk-", r"(?:[a-z]{2,10}[0-9]{0,2}-){0,3}[A-Za-z0-9_-]{16,}+"),
         *((f"{of}k_{mode}_", r"[A-Za-z0-9]{16,}+") for of in "srp" for mode in ("live", "test")),
+        ("whence_", r"[0-9a-f]{12}_[0-9a-f]{72}"),  # our own
         ("whsec_", r"[A-Za-z0-9+/=]{24,}+"),
         *((f"xox{of}-", r"[A-Za-z0-9-]{10,}+") for of in "abeoprs"),
         ("xapp-", r"\d-[A-Z0-9]{1,20}-\d{1,20}-[a-z0-9]{20,}+"),

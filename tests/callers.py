@@ -20,6 +20,7 @@ import httpx
 from history import UNANSWERED, Call
 from strategies import Record, said
 
+from api.owner_token import token_file
 from graph.commands import Command
 from graph.embedded import Connection
 from graph.embedded.proof import free_port, listens
@@ -83,6 +84,11 @@ class ApiProcess:
             self._child.kill()
             self._child.wait()
 
+    @property
+    def bearer(self) -> dict[str, str]:
+        """The header that shows its owner's token, once it is ready."""
+        return {"authorization": f"Bearer {token_file(self._home).read_text().strip()}"}
+
     async def ready(self) -> None:
         """Wait until it says that it serves; and it is ours that says so. Where it ended, it is started again."""
         assert self._child is not None
@@ -125,12 +131,13 @@ class Callers:
     """Writers over HTTP, to any of several processes, who keep every call.
 
     Args:
-        urls: Of the processes; a writer stays with one, and a repeat may go to another.
+        processes: Ready; a writer stays with one, and a repeat may go to another.
         project: Where they write.
     """
 
-    def __init__(self, urls: Sequence[str], project: str) -> None:
-        self._urls = urls
+    def __init__(self, processes: Sequence[ApiProcess], project: str) -> None:
+        self._urls = [process.url for process in processes]
+        self._bearer = processes[0].bearer  # that of one opens the others, which are on the same database
         self.project = project
         self.calls: list[Call] = []
         self._over = asyncio.Event()
@@ -176,7 +183,7 @@ class Callers:
     async def _call(self, client: httpx.AsyncClient, url: str, command: Command) -> Taken | str:
         began = time.monotonic()
         try:
-            response = await client.post(f"{url}/graphql", json=request(command))
+            response = await client.post(f"{url}/graphql", json=request(command), headers=self._bearer)
             answer = told(self.project, response.json())
         except httpx.TransportError:
             answer = UNANSWERED

@@ -28,6 +28,7 @@ from graph import observed
 from graph.access_tokens import AccessTokens, Grant, read_token
 from graph.errors import NotFoundError, RateError, UnauthenticatedError, ValidationError
 from graph.knowledge import Actor, ActorType
+from graph.redaction import redact
 from graph.scope import EVERY, Role, Scope
 from graph.service import Service
 from graph.store import Store
@@ -346,6 +347,7 @@ def test_a_token_is_read_only_as_it_was_written(loop: asyncio.Runner, store: Sto
     assert read_token(text + "0") is None
     assert read_token("") is None
     row = loop.run(store.read("access_tokens_named", token_ids=[token.id]))[0]["token"]
+    assert text not in redact(f"use {text} for it")[0]
     assert text.split("_")[2][:64] not in json.dumps(row), "only its hash is kept"
 
 

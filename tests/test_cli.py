@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ WHENCE = Path(sys.executable).with_name("whence")
 READY_SECONDS_MAX = 240.0  # a first start on a busy machine
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals between programs")
 
+JSON_TYPE = {"content-type": "application/json"}
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -730,16 +732,79 @@ def _up(environment: dict[str, str], *arguments: str) -> Generator[tuple[subproc
 
 def _ask(told: dict[str, Any], query: str) -> Any:
     body = json.dumps({"query": query}).encode()
-    request = urllib.request.Request(told["graphql"], body, {"content-type": "application/json"})
+    request = urllib.request.Request(told["graphql"], body, {**JSON_TYPE, "authorization": f"Bearer {told['token']}"})
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as answer:
         return json.load(answer)["data"]
+
+
+@POSIX
+def test_the_owners_token_is_shown_at_the_first_start_and_kept_in_a_private_file(
+    environment: dict[str, str], service: Service, loop: asyncio.Runner, tmp_path: Path
+) -> None:
+    kept = tmp_path / "home" / "token"
+    with _up(environment) as (running, first):
+        running.terminate()
+        assert first["token"] in running.communicate(timeout=60)[1]
+    assert kept.read_text().strip() == first["token"]
+    assert kept.stat().st_mode & 0o777 == 0o600
+    with _up(environment) as (running, second):
+        assert second["token"] == first["token"]
+        assert _ask(second, "{ projects }") == {"projects": []}
+        told = json.loads(_run(environment, "token", "list", "--json").stdout)["tokens"]
+        assert [(each["label"], each["projects"], each["role"]) for each in told] == [("owner", ["*"], "admin")]
+        assert _run(environment, "token", "revoke", told[0]["id"]).returncode == 0
+        time.sleep(2)
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            _ask(second, "{ projects }")
+        running.terminate()
+        assert first["token"] not in running.communicate(timeout=60)[1]
+    loop.run(wipe(service.store))
+    with _up(environment) as (_, third):
+        assert third["token"] != first["token"], "one that was revoked, or that another database gave, opens nothing"
+
+
+def test_tokens_are_made_listed_and_revoked_by_the_command(whence: Run) -> None:
+    asked = ("token", "create", "-p", "p", "-p", "q", "--role", "writer", "--actor", "https://id.example:me:agent")
+    made = json.loads(whence(*asked, "--expires", "P30D", "--label", "mine", "--json").stdout)
+    assert made["token"].startswith(f"whence_{made['id']}_")
+    assert (made["actor"], made["projects"], made["role"]) == ("https://id.example:me:agent", ["p", "q"], "writer")
+    assert made["expires_at"] > made["created_at"]
+    shown = whence(*asked)
+    assert shown.stdout.splitlines()[0].startswith("whence_"), "whole, on a line of its own"
+    assert len(shown.stdout.splitlines()[0]) == len(made["token"])
+    listed = whence("token", "list").stdout
+    assert made["id"] in listed
+    assert made["token"] not in listed
+    assert whence("token", "revoke", made["id"]).returncode == 0
+    revoked = json.loads(whence("token", "list", "--json").stdout)["tokens"][0]
+    assert (revoked["id"], revoked["revoked_at"] is not None) == (made["id"], True)
+    assert whence("token", "revoke", "nobody").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        (("--role", "king", "--actor", "a:b:agent"), "--role"),
+        (("--role", "reader", "--actor", "a:b"), "--actor"),
+        (("--role", "reader", "--actor", "a:b:ghost"), "--actor"),
+        (("--role", "reader", "--actor", "a:b:agent", "--expires", "soon"), "--expires"),
+        (("--role", "reader", "--actor", "a:b:agent", "--expires", "P9999Y"), "expires"),
+        (("--role", "reader", "--actor", "a:b:agent", "--rate", "0"), "rate"),
+        (("--role", "reader", "--actor", "a:b:agent", "-p", ""), "project"),
+    ],
+)
+def test_a_token_that_is_asked_for_wrongly_is_not_made(whence: Run, wrong: tuple[str, ...], field: str) -> None:
+    refused = whence("token", "create", *wrong, "--json")
+    assert refused.returncode == 2
+    assert field in json.loads(refused.stderr)["error"]["field"]
+    assert json.loads(whence("token", "list", "--json").stdout) == {"tokens": []}
 
 
 @POSIX
 def test_up_serves_until_it_is_interrupted(environment: dict[str, str], service: Service, tmp_path: Path) -> None:
     assert service
     with _up(environment, "--demo") as (running, told):
-        assert (told["bolt"], told["browser"], told["token"]) == (environment["NEO4J_URI"], None, None)
+        assert (told["bolt"], told["browser"]) == (environment["NEO4J_URI"], None)
         asked = _ask(told, '{ knowledge(project: "peps", key: "PEP-0005") { state } }')
         assert asked == {"knowledge": {"state": "SUPERSEDED"}}
         second = _run(environment, "up", "--port", "0")

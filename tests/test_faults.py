@@ -106,7 +106,7 @@ async def settled(service: Service, project: str, calls: list[Call], tally: Tall
 async def _killed(server: EmbeddedNeo4j, processes: list[ApiProcess], victim: str, number: int, tally: Tally) -> None:
     drawn, before = random.Random(number), connected(server)
     identity = store_identity(before.uri, before.username, before.password, before.database)
-    callers = Callers([process.url for process in processes], f"round {number}")
+    callers = Callers(processes, f"round {number}")
     await callers.begin(WRITERS, number)
     await asyncio.sleep(drawn.uniform(1, 3))
     killed = [] if victim == "neo4j" else processes if victim == "both" else [drawn.choice(processes)]
@@ -157,7 +157,7 @@ def test_kill_rounds_for_long(server: EmbeddedNeo4j, tmp_path: Path, loop: async
 async def _two_processes(folder: Path, server: EmbeddedNeo4j) -> None:
     tally = Tally(Counter(), 0, {})
     async with serving(folder, connected(server), 2) as running:
-        callers = Callers([process.url for process in running], "two")
+        callers = Callers(running, "two")
         await callers.begin(WRITERS, 0)
         await asyncio.sleep(2)
         running[0].kill()
@@ -213,7 +213,7 @@ async def _stands_still(folder: Path, server: EmbeddedNeo4j) -> None:
     pid, tally = connected(server).pid or 0, Tally(Counter(), 0, {})
     over, calls, spent = asyncio.Event(), list[Call](), list[float]()
     async with serving(folder, connected(server), 1) as (process,), opened(connected(server)) as service:
-        callers = Callers([process.url], "patient")
+        callers = Callers([process], "patient")
         await callers.begin(WRITERS, 0)
         first = said("proposed", "a", "still", event_id="first", proposition="The gate is shut")
         calls.append(Call(0.0, time.monotonic(), first, await service.run(first)))
