@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.access import scope_of
+from api.checks import Facts
+from api.refusals import refusal
 from graph import scope as scopes
 
 if TYPE_CHECKING:
@@ -44,6 +46,10 @@ class AgentEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        if scope["method"] != "POST":  # a stream that nothing would ever be sent on
+            refused = refusal(Facts("VALIDATION", "only POST is answered here"), 405, {"allow": "POST"})
+            await refused(scope, receive, send)
+            return
         if self._begun is None:
             self._begun = asyncio.create_task(self._begin())
         app = await asyncio.shield(self._begun)

@@ -9,6 +9,7 @@ from api.fields import Info, described, field
 from api.inputs import EventInput, event_fields
 from api.loaders import NOW, Row
 from api.records import Redacted
+from api.spoken import as_the_caller_wrote
 from api.types import Knowledge
 from graph.ingestion.pipeline import Given, Ingestion, Rejected
 from graph.scope import Role
@@ -68,7 +69,8 @@ class Ingesting:
         service = info.context.service
         fields = event_fields(event)
         given = Given(project, text, source, info.context.actor, fields, keep_raw=bool(keep_raw))
-        done = await Ingestion(service, info.context.stages).ingest(given)
+        with as_the_caller_wrote():
+            done = await Ingestion(service, info.context.stages).ingest(given)
         rows = await service.nodes(project, done.nodes) if done.nodes else {}
         return Ingested(
             nodes=[rows[node_id] for node_id in done.nodes if node_id in rows],

@@ -11,15 +11,16 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import httpx
 
 from api.spending import RATE
-from api.trust import Trust
+from api.trust import Trust, checked_trust
 from graph.errors import UnavailableError, ValidationError
 from graph.knowledge import Actor, ActorType, checked_key, checked_text
 from graph.scope import Role, Scope
@@ -65,7 +66,7 @@ class Issuer:
         self, trust: Trust, client: httpx.AsyncClient | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.trust = trust
-        self._client = client or httpx.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=True)
+        self._client = client or httpx.AsyncClient(timeout=FETCH_SECONDS)
         self._clock = clock
         self._keys: dict[str | None, _Key] = {}
         self._read_at: float | None = None
@@ -94,25 +95,36 @@ class Issuer:
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
             return scope_of_claims(self.trust, claims)
-        except (jwt.PyJWTError, ValidationError) as error:
-            _LOG.info("a token of %s is refused: %s", self.trust.issuer, error)
+        except (jwt.PyJWTError, ValidationError, TypeError, ValueError, OverflowError) as error:
+            _LOG.info("a token of %s is refused: %s", self.trust.issuer, type(error).__name__)
             return None
 
     async def _key(self, name: str | None) -> _Key | None:
-        async with self._reading:
-            age = None if self._read_at is None else self._clock() - self._read_at
-            unknown = name not in self._keys
-            if age is None or age > KEPT_SECONDS or (unknown and age > AGAIN_SECONDS):
-                try:
-                    self._keys = _usable(await self._document())
-                except UnavailableError:
-                    if not self._keys:
-                        raise
-                    _LOG.warning("the keys of %s cannot be read again; those from before are used", self.trust.issuer)
-                self._read_at = self._clock()
+        if self._is_due(name):
+            async with self._reading:
+                if self._is_due(name):
+                    self._read_at = self._clock()  # also where it fails, or everybody would try
+                    await self._read_again()
+        if not self._keys:
+            raise _away()
         if name is None and len(self._keys) == 1:
             return next(iter(self._keys.values()))
         return self._keys.get(name)
+
+    def _is_due(self, name: str | None) -> bool:
+        """Whether keys are to be read: they never were, long ago, or some time ago and an unknown one is named."""
+        if self._read_at is None:
+            return True
+        age = self._clock() - self._read_at
+        return age > KEPT_SECONDS or (name not in self._keys and age > AGAIN_SECONDS)
+
+    async def _read_again(self) -> None:
+        try:
+            self._keys = _usable(await self._document())
+        except UnavailableError:
+            if not self._keys:
+                raise
+            _LOG.warning("the keys of %s cannot be read again; those from before are used", self.trust.issuer)
 
     async def _document(self) -> Mapping[str, Any]:
         """The issuer's key set.
@@ -126,24 +138,43 @@ class Issuer:
             where = self.trust.keys
             if not where:
                 base = self.trust.issuer.rstrip("/")
-                where = str((await self._fetched(f"{base}/.well-known/openid-configuration"))["jwks_uri"])
+                where = _place_of_keys(self.trust, await self._fetched(f"{base}/.well-known/openid-configuration"))
             return await self._fetched(where)
-        except (OSError, ValueError, KeyError, TypeError, httpx.HTTPError) as error:
+        except (OSError, ValueError, KeyError, TypeError, ValidationError, httpx.HTTPError) as error:
             _LOG.warning("the keys of %s cannot be had: %s", self.trust.issuer, error)
-            raise UnavailableError(
-                "the keys of the tokens' issuer cannot be had", field="authorization", allowed="the same request later"
-            ) from error
+            raise _away() from error
 
     async def _fetched(self, where: str) -> Mapping[str, Any]:
-        answer = (await self._client.get(where)).raise_for_status()
+        answer = await self._client.get(where)
+        if answer.status_code != HTTPStatus.OK:  # somewhere else it may be anybody's
+            raise ValueError(f"the status is {answer.status_code}")
         return _read(answer.content)
+
+
+def _place_of_keys(trust: Trust, told: Mapping[str, Any]) -> str:
+    """The address of the keys that a discovery document names.
+
+    Raises:
+        ValueError: it is another issuer's, or names no address.
+        ValidationError: the keys would come over an open line.
+    """
+    where = str(told["jwks_uri"])
+    if told["issuer"] != trust.issuer or "://" not in where:
+        raise ValueError("the discovery document is not the issuer's")
+    return checked_trust(replace(trust, keys=where)).keys
+
+
+def _away() -> UnavailableError:
+    return UnavailableError(
+        "the keys of the tokens' issuer cannot be had", field="authorization", allowed="the same request later"
+    )
 
 
 def _read(data: bytes) -> Mapping[str, Any]:
     if len(data) > DOCUMENT_BYTES_MAX:
         raise ValueError("the document is too large")
-    document: Mapping[str, Any] = json.loads(data)
-    return document
+    document: Any = json.loads(data)
+    return dict(document)
 
 
 def _usable(document: Mapping[str, Any]) -> dict[str | None, _Key]:
@@ -155,7 +186,7 @@ def _usable(document: Mapping[str, Any]) -> dict[str | None, _Key]:
         try:
             key = jwt.PyJWK.from_dict(form)
         except (jwt.PyJWTError, AttributeError, TypeError) as error:
-            _LOG.warning("a key of the issuer cannot be read: %s", error)
+            _LOG.warning("a key of the issuer cannot be read: %s", type(error).__name__)
             continue
         if weakness := _weakness(key):
             _LOG.warning("the issuer's key %r is not used: %s", form.get("kid"), weakness)

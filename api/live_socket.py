@@ -233,6 +233,8 @@ class _Conversation:
 
     async def _answer(self, name: str, operation: Operation, scope: Scope) -> None:
         before = f'{{"id":{orjson.dumps(name).decode()},"type":"next","payload":'
+        await self._admitted()  # of a subscription again and again, of anything else this once
+        scope = self._scope or scope
         self._sockets.spending.require(scope)
         try:
             with received.allowed(received.ANSWER_BYTES_MAX):

@@ -5,14 +5,12 @@ So GraphQL and files meet the same checks; a refusal names the fields as the mut
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import strawberry
 from strawberry import UNSET
 
-from api.execution import camel
 from api.fields import DateTime, HintOutcome, Info, described, field
 from api.ingested import Ingesting
 from api.inputs import (
@@ -28,19 +26,17 @@ from api.inputs import (
 )
 from api.loaders import bare
 from api.records import Redacted
+from api.spoken import as_the_caller_wrote
 from api.types import (
     Knowledge,
     KnowledgeEvent,
 )
 from graph import aging, executions, recording
 from graph.concept import Verdict
-from graph.errors import InternalError, KnowledgeError
+from graph.errors import InternalError
 from graph.knowledge import Kind, Relation, Transition, checked_key
 from graph.scope import Role
 from graph.store import Taken
-
-# Fields of a journal line that stand under `event` in a mutation.
-_OF_THE_EVENT = ("event_id", "time", "reason", "caused_by", "execution", "actor")
 
 
 @described
@@ -123,35 +119,10 @@ async def _take(
         **event_fields(event),
     }
     info.context.renew()
-    with _as_the_caller_wrote(key_name):
+    with as_the_caller_wrote(key_name):
         service = info.context.service
         taken = await service.run(await service.policies.read(line, actor=info.context.actor))
     return Transitioned.of(taken)
-
-
-@contextmanager
-def _as_the_caller_wrote(key_name: str = "key") -> Generator[None]:
-    """Refusals name the fields as the mutation does."""
-    try:
-        yield
-    except KnowledgeError as error:
-        written, spoken = error.field, argument_name(error.field, key_name)
-        if written and spoken and error.message.startswith(written):
-            error.message = spoken + error.message.removeprefix(written)
-        error.field = spoken
-        raise
-
-
-def argument_name(written: str | None, key_name: str = "key") -> str | None:
-    """A field of a journal line as the mutation's caller wrote it (``payload.evidence[0].artifact_ref``)."""
-    if written is None:
-        return None
-    name = written.removeprefix("payload.").removeprefix("concept.")
-    if name == "sources[0]":
-        return "session"
-    if name == written and name.startswith(_OF_THE_EVENT):
-        return camel(f"event.{name}")
-    return key_name if name == written == "key" else camel(name)
 
 
 def _records(evidence: list[EvidenceInput] | None) -> list[dict[str, Any]] | None:
@@ -350,7 +321,7 @@ class Mutation(Ingesting):
         info.context.require(Role.WRITER, project)
         ran = executions.Execution(project, workspace, command, exit_code, operation_id)
         info.context.renew()
-        with _as_the_caller_wrote():
+        with as_the_caller_wrote():
             taken = await executions.observe(info.context.service, ran, info.context.actor, event_fields(event))
         return None if taken is None else Transitioned.of(taken)
 
@@ -370,7 +341,7 @@ class Mutation(Ingesting):
         info.context.require(Role.WRITER, project)
         saying = recording.Saying(project, name, description, type, body, session)
         info.context.renew()
-        with _as_the_caller_wrote("name"):
+        with as_the_caller_wrote("name"):
             command = await recording.said(info.context.service, saying, info.context.actor, event_fields(event))
             taken = await recording.record(info.context.service, command, info.context.stages.consolidator)
         if taken.verdict is None:

@@ -89,7 +89,7 @@ class Authorization:
             allowed=role is not None,
             actor=Actor(issuer=actor.issuer, subject=actor.subject, type=actor.type),
             project=project,
-            rule=f"{scope.by}.{role or 'none'}.v1",
+            rule=scope.rule(project),
         )
 
 
@@ -191,8 +191,8 @@ def _tense(asked: Asked) -> Tense:
     return NOW if asked.at is None else Tense(moment=asked.at)
 
 
-async def asked_block(retrieval: Retrieval, body: bytes) -> tuple[Block, Format]:
-    """The block that a JSON body asks for, by the names of the field ``context``, and how it is written.
+async def asked_block(retrieval: Retrieval, body: bytes) -> tuple[Block, Format, str]:
+    """The block that a JSON body asks for, by the names of the field ``context``, how it is written, and its project.
 
     Raises:
         KnowledgeError: as the field.
@@ -219,12 +219,14 @@ async def asked_block(retrieval: Retrieval, body: bytes) -> tuple[Block, Format]
     if form not in Format.__members__:
         raise ValidationError("there is no such format", field="format", allowed=", ".join(Format))
     moments = {n: None if n not in asked else checked_instant(asked[n], n) for n in ("asOf", "validAt")}
+    project = asked.get("project", "default")
     wanted = await question(
         retrieval.service,
-        asked.get("project", "default"),
+        project,
         asked.get("goal", ""),
         Filter(valid_at=moments["validAt"]),
         moments["asOf"],
         include_retired=asked.get("includeRetired", False),
     )
-    return await context.block(retrieval, wanted, asked.get("budget", BUDGET), Format(form)), Format(form)
+    block = await context.block(retrieval, wanted, asked.get("budget", BUDGET), Format(form))
+    return block, Format(form), project

@@ -48,7 +48,7 @@ class Routes:
         """A context block as bare text, for callers without GraphQL; what there is to say of it stands in headers."""
         try:
             body = await Request(request.scope, capped(request.receive)).body()
-            block, form = await asked_block(self.retrieval.within(scope_of(request.scope)), body)
+            block, form, project = await asked_block(self.retrieval.within(scope_of(request.scope)), body)
         except TooLargeError:
             allowed = f"at most {BODY_BYTES_MAX} bytes"
             return refusal(Facts("LIMIT", "the body is too large", "body", BODY_BYTES_MAX, allowed), 413)
@@ -60,6 +60,7 @@ class Routes:
             "whence-included": str(len(block.items)),
             "whence-omitted": str(block.omitted),
             "whence-at-seq": str(block.seq),
+            "whence-authorization": scope_of(request.scope).rule(project),
             **({} if block.embedder is None else {"whence-embedder": quote(block.embedder)}),
             "cache-control": "no-store",
         }
@@ -75,7 +76,7 @@ class Routes:
         except Exception as error:  # noqa: BLE001  whatever it is, the answer is no
             cause = facts_of(error).message
         else:
-            return Answer({"status": "ready"} | ({"rebuilding": rebuilding} if rebuilding else {}))
+            return Answer({"status": "ready"} | ({"rebuilding": len(rebuilding)} if rebuilding else {}))
         return Answer({"status": "unavailable", "cause": cause}, 503)
 
     async def export(self, request: Request) -> Response:

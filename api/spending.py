@@ -41,26 +41,27 @@ class Spending:
         self._clock = clock
 
     def require(self, scope: Scope) -> None:
-        """Return where a caller may ask.
+        """Take the unit of a request, where its caller may ask.
 
         Raises:
             RateError: it has spent all it had; says when to come again.
         """
         if scope.rate is None:
             return
-        left = self._filled(scope, scope.rate).units
-        if left < 1:
-            wait = math.ceil((1 - left) / scope.rate)
+        purse = self._filled(scope, scope.rate)
+        if purse.units < 1:
+            wait = math.ceil((1 - purse.units) / scope.rate)
             raise RateError(
                 "the token spends faster than it may",
                 allowed=f"{scope.rate:,} units a second: one for a request, and one for each 10 kB that it reads",
                 retry_after=wait,
             )
+        purse.units -= 1
 
     def spend(self, scope: Scope, bytes_read: int) -> None:
-        """Take what a request has cost."""
+        """Take what a request has cost beside its unit, once it is known."""
         if scope.rate is not None:
-            self._filled(scope, scope.rate).units -= 1 + bytes_read // UNIT_BYTES
+            self._filled(scope, scope.rate).units -= bytes_read // UNIT_BYTES
 
     def _filled(self, scope: Scope, rate: int) -> _Purse:
         now = self._clock()

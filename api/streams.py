@@ -66,11 +66,13 @@ class Writer:
         key: Those who have the same would make the same.
         write: Makes them.
         together: Of so many events at a time.
+        lasting: Whether what is made of an event stays as it is.
     """
 
     key: Hashable
     write: Write
     together: int
+    lasting: bool
 
 
 class RefusedError(Exception):
@@ -188,10 +190,10 @@ class Streams:
     ) -> Writer:
         try:
             asked = Asked.of(self._schema.core, document, operation.name, OperationType.SUBSCRIPTION)
-            return Writer((operation.text, operation.name), _laid(asked), PAGE)
+            return Writer((operation.text, operation.name), _laid(asked), PAGE, lasting=True)
         except OrdinaryError:
             key = (operation.text, operation.name, encoded(operation.variables), context.scope.sight)
-            return Writer(key, _Executed(executor, context).write, EXECUTED)
+            return Writer(key, _Executed(executor, context).write, EXECUTED, lasting=False)
 
 
 def misformed(fields: Mapping[str, Any]) -> str | None:
@@ -228,7 +230,7 @@ async def _written(source: Followed, writer: Writer, admitted: Admitted) -> Answ
 
 async def _sent(batch: Batch, at: int, writer: Writer) -> list[Sent]:
     events = batch.events[at : at + writer.together]
-    bodies = await batch.shared((writer.key, at), partial(writer.write, events))
+    bodies = await batch.shared((writer.key, at), partial(writer.write, events), lasting=writer.lasting)
     return [Sent(body, event["seq"]) for body, event in zip(bodies, events, strict=True)]
 
 

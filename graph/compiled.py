@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, LiteralString, NamedTuple
 
 from graph import columns as shapes
-from graph import queries, received
+from graph import queries
 from graph.columns import EdgeColumns, NodeColumns, Side
 from graph.knowledge import NodeId, Relation, instant_text
 from graph.queries import Query
@@ -87,9 +87,8 @@ class CompiledReads:
         return await self._shared.get(_of_nodes("compiled_knowledge", columns), seen)
 
     async def _knowledge(self, query: Query, together: list[Wanted]) -> list[Values | None]:
-        with received.allowed(received.ANSWER_BYTES_MAX):  # of all who share it, not of the one who came first
-            asked = [wanted._asdict() for wanted in together]
-            rows = await self._column(query, {wanted.project for wanted in together}, together=asked)
+        asked = [wanted._asdict() for wanted in together]
+        rows = await self._column(query, {wanted.project for wanted in together}, together=asked)
         found: list[Values | None] = [None] * len(together)
         for index, values in rows:
             found[index] = values

@@ -55,8 +55,15 @@ class Batch:
         """The position of the newest."""
         return self.events[-1]["seq"]
 
-    async def shared(self, key: Hashable, make: Callable[[], Awaitable[list[bytes]]]) -> list[bytes]:
-        """What is made of the events, made once for all who ask for it by the same key before it is forgotten."""
+    async def shared(self, key: Hashable, make: Callable[[], Awaitable[list[bytes]]], *, lasting: bool) -> list[bytes]:
+        """What is made of the events, made once for all who ask for it by the same key.
+
+        Args:
+            key: What tells it from what else is made of them.
+            make: Makes it; what fails is tried again by whoever asks next.
+            lasting: Whether it is so for good, being made of the events alone; else it is shared by those alone who
+                ask while it is made.
+        """
         making = self._made.get(key)
         if making is None:
             # In a context of its own: no bound and no request of who came first concerns the others.
@@ -64,8 +71,12 @@ class Batch:
             if len(self._made) < SHARED_KEYS:
                 self._made[key] = making
         # One who goes away while it is made takes nothing from the others.
-        made = await asyncio.shield(making)
-        if sum(map(len, made)) > SHARED_BYTES:
+        try:
+            made = await asyncio.shield(making)
+        except Exception:
+            self._made.pop(key, None)
+            raise
+        if not lasting or sum(map(len, made)) > SHARED_BYTES:
             self._made.pop(key, None)
         return made
 

@@ -23,6 +23,7 @@ ANSWER_BYTES_MAX = 32_000_000  # twice a walk of ten thousand nodes; in Python i
 class _Allowance:
     most: int
     left: int
+    within: int = 0  # what those that were opened within it took
 
 
 _ALLOWANCE: ContextVar[_Allowance | None] = ContextVar("allowance", default=None)
@@ -36,11 +37,14 @@ def allowed(most: int | None) -> Generator[None]:
     Args:
         most: Bytes, as the database sends them. One within another counts for itself.
     """
-    token = _ALLOWANCE.set(None if most is None else _Allowance(most, most))
+    outer, own = _ALLOWANCE.get(), None if most is None else _Allowance(most, most)
+    token = _ALLOWANCE.set(own)
     try:
         yield
     finally:
         _ALLOWANCE.reset(token)
+        if outer is not None and own is not None:
+            outer.within += own.most - own.left + own.within
 
 
 @contextmanager
@@ -60,9 +64,9 @@ def passed() -> int | None:
 
 
 def taken() -> int:
-    """How many bytes were counted against the bound in force here."""
+    """How many bytes were counted under the bound in force here, and under those that were set within it."""
     allowance = _ALLOWANCE.get()
-    return 0 if allowance is None else allowance.most - allowance.left
+    return 0 if allowance is None else allowance.most - allowance.left + allowance.within
 
 
 class _CountedSocket(AsyncBoltSocket):

@@ -75,6 +75,10 @@ class Scope:
             return own or general
         return own if own.covers(general) else general
 
+    def rule(self, project: str) -> str:
+        """By what the caller is known and its role in a project, as answers name the decision about it."""
+        return f"{self.by}.{self.role(project) or 'none'}.v1"
+
     def seen(self, project: str) -> str:
         """The project as statements are asked for it."""
         return project if self.role(project) is not None else NOWHERE
@@ -120,6 +124,7 @@ class Scope:
         if command.transition is Transition.TRANSFERRED:
             to = command.payload["to_project"]
             self.require(Role.WRITER, to, forbidden(Role.WRITER, to, "to_project"), "to_project")
+            self.require_actor(command.actor, to)
 
     def require_actor(self, actor: Actor, project: str) -> None:
         """Return where the caller may act as an actor in a project.

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
+from graph import received
+
 UNDER_WAY_MAX = 2  # statements of one kind at once: with four, half as many requests shared one, and each cost more
 TOGETHER_MAX = 64  # requests in one statement
 
@@ -57,7 +59,8 @@ class Shared(Generic[K, A, V]):
 
     async def _answer(self, kind: K, together: list[tuple[A, asyncio.Future[V]]]) -> None:
         try:
-            answers = await self._read(kind, [asked for asked, _ in together])
+            with received.allowed(received.ANSWER_BYTES_MAX):  # of all who share it, not of the one who came first
+                answers = await self._read(kind, [asked for asked, _ in together])
         except Exception as error:  # noqa: BLE001  whatever it is, it is told to those who asked
             for _, future in together:
                 if not future.done():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import zlib
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -26,7 +27,8 @@ from api.settings import Settings
 from api.spending import SAVED_SECONDS, Spending
 from graph import observed
 from graph.access_tokens import AccessTokens, Grant, read_token
-from graph.errors import NotFoundError, RateError, UnauthenticatedError, ValidationError
+from graph.commands import read_command
+from graph.errors import ForbiddenError, NotFoundError, RateError, UnauthenticatedError, ValidationError
 from graph.knowledge import Actor, ActorType
 from graph.redaction import redact
 from graph.scope import EVERY, Role, Scope
@@ -294,6 +296,38 @@ def test_the_actor_is_the_tokens_own_and_only_an_admin_names_another(callers: Ca
     assert named["data"]["propose"]["event"]["actor"] == {"subject": "person", "type": "HUMAN"}
 
 
+def test_nothing_is_transferred_to_where_the_caller_may_not_write(callers: Callers) -> None:
+    asked = 'mutation {{ transfer(project: "{}", key: "a", toProject: "{}") {{ applied }} }}'
+    for there in (THEIRS, NOWHERE):
+        (refused,) = callers.ask("writer", asked.format(OURS, there))["errors"]
+        assert (refused["extensions"]["code"], refused["extensions"]["field"]) == ("FORBIDDEN", "toProject")
+        assert codes(callers.ask("writer", asked.format(there, OURS))) == {"NOT_FOUND"}
+
+
+def test_who_is_admin_of_the_one_project_names_nobody_else_in_the_other(callers: Callers) -> None:
+    mixed = Scope(AGENT, {OURS: Role.ADMIN, THEIRS: Role.WRITER}, "jwt", "x")
+    line = {"transition": "transferred", "key": "a", "payload": {"to_project": THEIRS}}
+    mixed.require_command(read_command(line, actor=AGENT, project=OURS))
+    with pytest.raises(ForbiddenError):
+        mixed.require_command(read_command(line, actor=PERSON, project=OURS))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        'ingest(project: "ours-p", text: "The tide turned at noon today.", source: "s", E) { accepted }',
+        'observeExecution(project: "ours-p", workspace:"w", command: "tsc", exitCode: 0, operationId: "o", E){applied}',
+        'recordConcept(project: "ours-p", name:"t", description:"d", type: "fact", body: "b", session:"s", E){verdict}',
+    ],
+)
+def test_a_writer_is_nobody_else_whatever_it_writes(callers: Callers, asked: str) -> None:
+    other = 'event: {actor: {issuer: "tests", subject: "person", type: HUMAN}}'
+    before = callers.head(OURS)
+    (refused,) = callers.ask("writer", f"mutation {{ {asked.replace('E)', f'{other})')} }}")["errors"]
+    assert (refused["extensions"]["code"], refused["extensions"]["field"]) == ("FORBIDDEN", "event.actor")
+    assert callers.head(OURS) == before
+
+
 def test_an_agents_token_does_not_retire_what_a_human_confirmed(callers: Callers) -> None:
     callers.ask("owner", 'mutation { propose(project: "ours-p", key: "held", proposition: "It holds") { applied } }')
     callers.ask("owner", 'mutation { confirm(project: "ours-p", key: "held") { applied } }')
@@ -329,6 +363,9 @@ def test_what_is_not_graphql_keeps_to_the_scope_too(callers: Callers) -> None:
     for name, status in ((OURS, 200), (THEIRS, 204), (NOWHERE, 204)):
         block = callers.send("reader", "POST", "/context", json={"goal": "heron", "project": name})
         assert block.status_code == status
+        rule = "token.reader.v1" if name == OURS else "token.none.v1"
+        assert block.headers["whence-authorization"] == rule
+    assert callers.send("owner", "GET", "/mcp").status_code == 405
     for path in ("/healthz", "/readyz", "/", "/browser/guide.html"):
         assert callers.send("nobody", "GET", path).status_code in (200, 307, 503)
 
@@ -346,6 +383,11 @@ def test_a_token_is_read_only_as_it_was_written(loop: asyncio.Runner, store: Sto
             assert read_token(text[:at] + ("0" if text[at] != "0" else "1") + text[at + 1 :]) is None
     assert read_token(text + "0") is None
     assert read_token("") is None
+    other = text[:20] + "".join("1" if each == "0" else "0" for each in text[20:84])
+    forged = read_token(other + f"{zlib.crc32((token.id + other[20:84]).encode()):08x}")
+    assert forged is not None
+    assert forged[0] == token.id
+    assert [each is not None for each in loop.run(AccessTokens(store).opened([read, forged]))] == [True, False]
     row = loop.run(store.read("access_tokens_named", token_ids=[token.id]))[0]["token"]
     assert text not in redact(f"use {text} for it")[0]
     assert text.split("_")[2][:64] not in json.dumps(row), "only its hash is kept"
@@ -441,6 +483,14 @@ def test_a_token_spends_what_it_saved_and_then_what_it_earns(spending: tuple[Spe
     for _ in range(5):
         purse.require(scope(5))
         purse.spend(scope(5), 0)
+    with pytest.raises(RateError):
+        purse.require(scope(5))
+
+
+def test_what_is_asked_at_once_is_paid_at_once(spending: tuple[Spending, list[float]]) -> None:
+    purse, _ = spending
+    for _ in range(5 * SAVED_SECONDS):
+        purse.require(scope(5))
     with pytest.raises(RateError):
         purse.require(scope(5))
 

@@ -61,6 +61,7 @@ class Provider:
         self.keys = KEYS if keys is None else keys
         self.asked: list[str] = []
         self.away = False
+        self.told: dict[str, str] = {}
         self.seconds = 0.0
         transport = httpx.MockTransport(self._answer)
         self.issuer = Issuer(TRUST, httpx.AsyncClient(transport=transport), lambda: self.seconds)
@@ -70,7 +71,9 @@ class Provider:
         if self.away:
             return httpx.Response(503)
         if request.url.path == "/.well-known/openid-configuration":
-            return httpx.Response(200, json={"jwks_uri": f"{ISSUER}/keys"})
+            return httpx.Response(200, json={"issuer": ISSUER, "jwks_uri": f"{ISSUER}/keys"} | self.told)
+        if request.url.path == "/moved":
+            return httpx.Response(302, headers={"location": f"{ISSUER}/keys"})
         return httpx.Response(200, json={"keys": self.keys})
 
 
@@ -167,6 +170,8 @@ def test_a_program_is_a_service_and_the_kind_may_be_said(ask: Ask) -> None:
         {"projects": ["p\n"]},
         {"projects": [f"p{at}" for at in range(1_001)]},
         {"actor_type": "ghost"},
+        {"projects": 5},
+        {"exp": 1e300},
     ],
 )
 def test_a_claim_that_is_not_right_lets_nobody_in(ask: Ask, said: dict[str, Any]) -> None:
@@ -216,14 +221,39 @@ def test_keys_are_read_once_and_again_for_a_new_one_but_not_for_everyone_who_mak
 
 def test_keys_that_cannot_be_read_again_serve_on_and_none_at_all_is_told(provider: Provider, ask: Ask) -> None:
     provider.away = True
-    with pytest.raises(UnavailableError):
-        ask(signed(claims()))
+    for _ in range(3):
+        with pytest.raises(UnavailableError):
+            ask(signed(claims()))
+    assert len(provider.asked) == 1, "whoever comes next does not try at once"
     provider.away = False
     provider.seconds += AGAIN_SECONDS + 1
     assert ask(signed(claims())) is not None
     provider.away = True
     provider.seconds += KEPT_SECONDS + 1
     assert ask(signed(claims())) is not None
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"issuer": "https://other.example"},
+        {"jwks_uri": "http://id.example/keys"},
+        {"jwks_uri": "/etc/passwd"},
+        {"jwks_uri": f"{ISSUER}/moved"},
+    ],
+)
+def test_keys_come_from_where_the_issuer_itself_says_and_over_a_closed_line(
+    provider: Provider, ask: Ask, told: dict[str, str]
+) -> None:
+    provider.told = told
+    with pytest.raises(UnavailableError):
+        ask(signed(claims()))
+
+
+def test_no_key_reaches_the_log(loop: asyncio.Runner, caplog: pytest.LogCaptureFixture) -> None:
+    odd = [{"kty": "oct", "k": "c2VjcmV0LXNlY3JldA", "alg": "HS999"}, {"k": "c2VjcmV0LXNlY3JldA"}, public(RSA, "rsa")]
+    assert loop.run(Provider(odd).issuer.scope_of(signed(claims()))) is not None
+    assert "c2VjcmV0" not in caplog.text
 
 
 def test_keys_may_lie_in_a_file(tmp_path: Path, loop: asyncio.Runner) -> None:
