@@ -127,7 +127,7 @@ async def back_up(
     Raises:
         NotFoundError: there is no such project; the bundle is of no use then.
     """
-    known = [row["name"] for row in await service.store.read("project_list")]
+    known = await service.projects()
     named = sorted(set(projects)) or known
     for name in named:
         if name not in known:

@@ -45,7 +45,7 @@ async def make_projections_whole(store: Store, progress: Progress) -> None:
     Those lacked scopes and descriptions on nodes, and counts of sightings. A project whose journal is broken stays as
     it is, which ``verify`` tells.
     """
-    names = [row["name"] for row in await store.read("project_list")]
+    names = [row["name"] for row in await store.read("project_list", projects=None)]
     for at, name in enumerate(names):
         progress("projects", at, len(names))
         try:

@@ -85,6 +85,11 @@ CROWD: tuple[LiteralString, ...] = (
     """,
     "CREATE (:Aging {project: 'p', since: datetime('2026-11-01T00:00:00Z'), seconds: 60})",
     "CREATE (:Replay {project: 'p', session: 's'})",
+    """
+    CREATE (:AccessToken {token_id: 't1', hash: 'h', label: 'l', projects: ['p'], role: 'reader', issuer: 'i',
+      subject: 's', type: 'agent', rate: 1, created_at: datetime('2026-11-01T00:00:00Z'),
+      expires_at: datetime('2026-12-01T00:00:00Z'), revoked_at: datetime('2026-11-02T00:00:00Z')})
+    """,
     "CREATE (:Policy {project: 'p', kept: ['email'], types: ['fact']})",
     "CREATE (:Filling {project: 'p', model: 'Model', model_name: 'm', seq: 20, index: 'Model'})",
     "MATCH (p:Project {name: 'p'}) SET p.rebuilding = false",

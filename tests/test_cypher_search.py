@@ -85,8 +85,9 @@ def test_what_live_node_holds_all_the_words_of_a_text_is_told_for_several_at_onc
     )
     database.query("MATCH (n:Knowledge {key: 'gone'}) SET n:Retired")
     numbers = (["17", "6"], ["17", "7"], ["7"], ["19", "8"], ["20"])
-    params = {"project": "p", "texts": [words.needed(found, "p") for found in numbers]}
-    assert [row["at"] for row in database.statement(queries.load("propositions_holding"), params)] == [0, 2]
+    texts = [words.needed(found, "p") for found in numbers]
+    name, params = ("propositions_holding", {"project": "p", "texts": texts})
+    assert [row["at"] for row in database.statement(queries.load(name), params)] == [0, 2]
 
 
 def test_words_of_scripts_with_marks_are_whole_in_the_index_and_in_what_it_is_asked(

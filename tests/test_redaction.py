@@ -141,11 +141,14 @@ _HOSTILE = {
 }
 
 
+_NOISE = 1.5  # of a measurement, on a machine that does other things as well
+
+
 @pytest.mark.parametrize("name", _HOSTILE)
 def test_a_hostile_text_of_a_hundred_kilobytes_takes_little_and_twice_as_much_takes_twice_as_long(name: str) -> None:
     text = _HOSTILE[name][:100_000]
     whole, half = _seconds(text), _seconds(text[:50_000])
-    assert whole < 0.05 * _slower()
+    assert whole < 0.05 * _NOISE * _slower()
     assert whole < 4 * half + 0.005  # a square would be four times, and more with what each call costs
 
 
