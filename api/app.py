@@ -98,7 +98,7 @@ def create_app(
     learning = stages or chosen(service, None, settings.stages)
     plans, reads = Plans(), CompiledReads(service)
     retrieval = Retrieval(service, semantic, ranker(settings.ranker))
-    routes = Routes(service, retrieval)
+    routes = Routes(service, retrieval, admission)
     served = schema or build_schema(plans)
     streams, places = Streams(served), Places()
     spending = Spending()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import cast
 from urllib.parse import quote, unquote_to_bytes
@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Send
 
-from api.access import scope_of
+from api.access import Admitting, scope_of
 from api.checks import Facts
 from api.execution import facts_of
 from api.refusals import Answer, TooLargeError, capped, refusal
@@ -40,9 +40,10 @@ _EXPORTS = {
 class Routes:
     """The routes that need the service."""
 
-    def __init__(self, service: Service, retrieval: Retrieval) -> None:
+    def __init__(self, service: Service, retrieval: Retrieval, admission: Admitting) -> None:
         self.service = service
         self.retrieval = retrieval
+        self.admission = admission
 
     async def context(self, request: Request) -> Response:
         """A context block as bare text, for callers without GraphQL; what there is to say of it stands in headers."""
@@ -94,7 +95,11 @@ class Routes:
         if request.method == "HEAD":
             await chunks.aclose()
             return Response(None, 200, headers, _EXPORTS[ending])
-        return _File(_from_first(first, chunks), 200, headers, _EXPORTS[ending])
+
+        async def known() -> None:
+            await self.admission.scope_of(request.headers.get("authorization"))
+
+        return _File(from_first(first, chunks, known), 200, headers, _EXPORTS[ending])
 
 
 def _chunks(service: Service, project: str, ending: str) -> AsyncIterator[bytes]:
@@ -115,10 +120,14 @@ class _File(StreamingResponse):
             await super().stream_response(send)
 
 
-async def _from_first(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+async def from_first(
+    first: bytes, rest: AsyncGenerator[bytes, None], known: Callable[[], Awaitable[None]]
+) -> AsyncGenerator[bytes, None]:
+    """All chunks, as long as the caller is known: an export may take hours, and a token may end meanwhile."""
     async with aclosing(rest):
         yield first
         async for chunk in rest:
+            await known()
             yield chunk
 
 

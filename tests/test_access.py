@@ -9,7 +9,7 @@ import asyncio
 import json
 import re
 import zlib
-from collections.abc import Generator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +20,7 @@ import pytest
 from conftest import wipe
 from graphql import GraphQLObjectType, build_schema, get_named_type, is_leaf_type, is_object_type
 
+from api import routes
 from api.access import Admission
 from api.app import create_app
 from api.ids import cursor, packed
@@ -368,6 +369,31 @@ def test_what_is_not_graphql_keeps_to_the_scope_too(callers: Callers) -> None:
     assert callers.send("owner", "GET", "/mcp").status_code == 405
     for path in ("/healthz", "/readyz", "/", "/browser/guide.html"):
         assert callers.send("nobody", "GET", path).status_code in (200, 307, 503)
+
+
+def test_an_export_is_cut_off_when_its_token_ends(callers: Callers) -> None:
+    async def scenario() -> int:
+        tokens = AccessTokens(callers.store)
+        made, text = await tokens.create(Grant(AGENT, Role.READER, [OURS]))
+        seconds, taken = [0.0], 0
+        admission = Admission(tokens, clock=lambda: seconds[0])
+
+        async def known() -> None:
+            await admission.scope_of(f"Bearer {text}")
+
+        async def rest() -> AsyncGenerator[bytes, None]:
+            for _ in range(10):
+                yield b"chunk"
+
+        with pytest.raises(UnauthenticatedError):
+            async for _ in routes.from_first(b"first", rest(), known):
+                taken += 1
+                if taken == 3:
+                    await tokens.revoke(made.id)
+                    seconds[0] += 2
+        return taken
+
+    assert callers.loop.run(scenario()) == 3
 
 
 # --- tokens ---
