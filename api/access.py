@@ -94,12 +94,9 @@ class Admission:
         shown = _shown(credentials)
         digest = hashlib.sha256(shown.encode(errors="replace")).digest()
         scope = self._seen.get(digest)
-        if scope is None:
-            scope = await self._found(shown)
-            if scope is None:
-                raise unauthenticated("the token is unknown, expired or revoked")
+        if scope is None and (scope := await self._found(shown)) is not None:
             self._seen[digest] = scope
-        if scope.expires_at is not None and scope.expires_at <= datetime.now(UTC):
+        if scope is None or (scope.expires_at is not None and scope.expires_at <= datetime.now(UTC)):
             raise unauthenticated("the token is unknown, expired or revoked")
         return scope
 

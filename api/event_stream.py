@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import cast
+from functools import partial
 
-from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from api.access import Admitting
 from api.execution import facts_of
 from api.loaders import Context
+from api.streamed import Streamed
 from api.streams import Answers, EndedError, Operation, Places, RefusedError, Sent, Streams
 from api.wire import STREAM_MEDIA, encoded
 from graph.errors import UnavailableError
@@ -26,8 +26,8 @@ _QUIET = b":\n\n"
 _COMPLETE = b"event: complete\ndata:\n\n"
 
 
-class EventStream(StreamingResponse):
-    """The answers of one operation; it lets go of them, and of its place, when its reader goes away.
+class EventStream(Streamed):
+    """The answers of one operation; it gives its place back when its reader goes away.
 
     Args:
         answers: What is sent.
@@ -44,11 +44,6 @@ class EventStream(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._places.give_back()
-
-    async def stream_response(self, send: Send) -> None:
-        """Send all of it."""
-        async with aclosing(cast("AsyncGenerator[bytes, None]", self.body_iterator)):
-            await super().stream_response(send)
 
 
 class EventStreams:
@@ -76,14 +71,10 @@ class EventStreams:
         Raises:
             UnavailableError: there are too many streams.
         """
-
-        async def admitted() -> None:
-            await self._admission.scope_of(credentials)
-
         if not self._places.take():
             raise UnavailableError("there are too many streams", allowed=self._places.allowed)
         try:
-            answers = await self.streams.open(operation, context, admitted)
+            answers = await self.streams.open(operation, context, partial(self._admission.scope_of, credentials))
         except RefusedError as error:
             answers = _refused(error)
         except BaseException:

@@ -24,10 +24,9 @@ from api.event_stream import EventStreams
 from api.execution import ServedSchema, facts_of
 from api.loaders import Context
 from api.persisted import PersistedQueries
-from api.refusals import TooLargeError, capped, refusal
+from api.refusals import TooLargeError, capped, refusal, too_large
 from api.streams import Operation, misformed
 from api.wire import (
-    BODY_BYTES_MAX,
     GRAPHQL_MEDIA,
     encoded,
     prefers_graphql,
@@ -79,8 +78,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         try:
             response = await self.run(request)
         except TooLargeError:
-            allowed = f"at most {BODY_BYTES_MAX} bytes"
-            response = refusal(Facts("LIMIT", "the body is too large", "body", BODY_BYTES_MAX, allowed), 413)
+            response = too_large()
             response.headers["connection"] = "close"
         except ClientDisconnect:  # nobody is there to be answered
             return

@@ -47,9 +47,9 @@ _LOG = logging.getLogger("whence.access")
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A key, and the ways in which it may sign."""
+    """What signatures are checked with, and the ways in which it may sign."""
 
-    key: PyJWK
+    material: Any
     algorithms: Sequence[str]
 
 
@@ -87,7 +87,7 @@ class Issuer:
                 return None
             claims = jwt.decode(
                 token,
-                key.key.key,
+                key.material,
                 algorithms=[header["alg"]],
                 audience=self.trust.audience,
                 issuer=self.trust.issuer,
@@ -192,7 +192,7 @@ def _usable(document: Mapping[str, Any]) -> dict[str | None, _Key]:
             _LOG.warning("the issuer's key %r is not used: %s", form.get("kid"), weakness)
         elif form.get("use", "sig") == "sig":
             ways = _ALGORITHMS[key.key_type or ""]
-            found[form.get("kid")] = _Key(key, [way for way in ways if form.get("alg", way) == way])
+            found[form.get("kid")] = _Key(key.key, [way for way in ways if form.get("alg", way) == way])
     return found
 
 

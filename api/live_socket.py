@@ -182,23 +182,25 @@ class _Conversation:
         await self._admitted()
         await self._tell({"type": "connection_ack"})
 
-    async def _admitted(self) -> None:
-        """Return where the caller is (still) known.
+    async def _admitted(self) -> Scope:
+        """The scope of the caller, while it is known.
 
         Raises:
             _ClosedError: it is not.
             UnavailableError: it cannot be found out now.
         """
         try:
-            self._scope = await self._sockets.admission.scope_of(self._credentials)
+            scope = await self._sockets.admission.scope_of(self._credentials)
         except UnauthenticatedError as error:
             if self._credentials is None:
                 raise _ClosedError(4401, "Unauthorized: connection_init needs {authorization: 'Bearer …'}") from error
             raise _ClosedError(4403, f"Forbidden: {error.message}") from error
+        self._scope = scope
+        return scope
 
     async def _subscribe(self, message: Message) -> None:
-        name, scope = _id(message), self._scope
-        if scope is None:
+        name = _id(message)
+        if self._scope is None:
             raise _ClosedError(4401, "Unauthorized: connection_init comes first")
         if name in self._operations:
             raise _ClosedError(4409, f"Subscriber for {name} already exists")
@@ -207,18 +209,18 @@ class _Conversation:
             allowed = f"at most {OPERATIONS_MAX} operations of a connection at a time"
             await self._refuse(name, RefusedError.of(Facts("LIMIT", "there are too many", "operations", None, allowed)))
             return
-        self._operations[name] = self._group.create_task(self._operate(name, operation, scope))
+        self._operations[name] = self._group.create_task(self._operate(name, operation))
 
     def _complete(self, name: str) -> None:
         task = self._operations.pop(name, None)
         if task is not None:
             task.cancel()
 
-    async def _operate(self, name: str, operation: Operation, scope: Scope) -> None:
+    async def _operate(self, name: str, operation: Operation) -> None:
         REQUEST.set(AtHand.of(self._asked["headers"]))
         refused: RefusedError | None = None
         try:
-            await self._answer(name, operation, scope)
+            await self._answer(name, operation)
         except (_ClosedError, _GoneError):
             raise
         except EndedError:
@@ -231,10 +233,9 @@ class _Conversation:
         del self._operations[name]
         await (self._tell({"id": name, "type": "complete"}) if refused is None else self._refuse(name, refused))
 
-    async def _answer(self, name: str, operation: Operation, scope: Scope) -> None:
+    async def _answer(self, name: str, operation: Operation) -> None:
         before = f'{{"id":{orjson.dumps(name).decode()},"type":"next","payload":'
-        await self._admitted()  # of a subscription again and again, of anything else this once
-        scope = self._scope or scope
+        scope = await self._admitted()  # of a subscription again and again, of anything else this once
         self._sockets.spending.require(scope)
         try:
             with received.allowed(received.ANSWER_BYTES_MAX):

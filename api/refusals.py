@@ -44,6 +44,12 @@ class TooLargeError(Exception):
     """More bytes came than a request may have."""
 
 
+def too_large() -> Response:
+    """The answer to a request whose body passed the cap."""
+    allowed = f"at most {BODY_BYTES_MAX} bytes"
+    return refusal(Facts("LIMIT", "the body is too large", "body", BODY_BYTES_MAX, allowed))
+
+
 def capped(receive: Receive) -> Receive:
     """Count what comes in: a length that is announced, or not, says nothing."""
     count = 0

@@ -9,19 +9,18 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import cast
 from urllib.parse import quote, unquote_to_bytes
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
-from starlette.types import Send
+from starlette.responses import Response
 
 from api.access import Admitting, scope_of
-from api.checks import Facts
 from api.execution import facts_of
-from api.refusals import Answer, TooLargeError, capped, refusal
+from api.refusals import Answer, TooLargeError, capped, refusal, too_large
 from api.retrieved import BLOCK_MEDIA, asked_block
-from api.wire import BODY_BYTES_MAX
+from api.streamed import Streamed
 from graph.errors import KnowledgeError, NotFoundError, ValidationError
 from graph.knowledge import checked_key
 from graph.retrieval import Retrieval
@@ -51,8 +50,7 @@ class Routes:
             body = await Request(request.scope, capped(request.receive)).body()
             block, form, project = await asked_block(self.retrieval.within(scope_of(request.scope)), body)
         except TooLargeError:
-            allowed = f"at most {BODY_BYTES_MAX} bytes"
-            return refusal(Facts("LIMIT", "the body is too large", "body", BODY_BYTES_MAX, allowed), 413)
+            return too_large()
         except KnowledgeError as error:
             return refusal(facts_of(error))
         headers = {
@@ -95,11 +93,8 @@ class Routes:
         if request.method == "HEAD":
             await chunks.aclose()
             return Response(None, 200, headers, _EXPORTS[ending])
-
-        async def known() -> None:
-            await self.admission.scope_of(request.headers.get("authorization"))
-
-        return _File(from_first(first, chunks, known), 200, headers, _EXPORTS[ending])
+        known = partial(self.admission.scope_of, request.headers.get("authorization"))
+        return Streamed(from_first(first, chunks, known), 200, headers, _EXPORTS[ending])
 
 
 def _chunks(service: Service, project: str, ending: str) -> AsyncIterator[bytes]:
@@ -112,16 +107,8 @@ def _chunks(service: Service, project: str, ending: str) -> AsyncIterator[bytes]
     return prov_file(service.store, project, "provn" if ending == ".provn" else "json")
 
 
-class _File(StreamingResponse):
-    """A stream that lets go of the database at once when its reader goes away."""
-
-    async def stream_response(self, send: Send) -> None:
-        async with aclosing(cast("AsyncGenerator[bytes, None]", self.body_iterator)):
-            await super().stream_response(send)
-
-
 async def from_first(
-    first: bytes, rest: AsyncGenerator[bytes, None], known: Callable[[], Awaitable[None]]
+    first: bytes, rest: AsyncGenerator[bytes, None], known: Callable[[], Awaitable[object]]
 ) -> AsyncGenerator[bytes, None]:
     """All chunks, as long as the caller is known: an export may take hours, and a token may end meanwhile."""
     async with aclosing(rest):

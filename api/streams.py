@@ -39,7 +39,7 @@ EXECUTED = 64  # events at a time where graphql-core answers: what hangs on them
 STREAMS_MAX = 400  # half of all connections: the others are for those who ask once
 AWAY_SECONDS = 1.0  # between two questions while the database is away
 Write = Callable[[Sequence[Row]], Awaitable[list[bytes]]]
-Admitted = Callable[[], Awaitable[None]]
+Admitted = Callable[[], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)

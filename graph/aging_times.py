@@ -51,14 +51,13 @@ class AgingTimes:
     def __init__(self, store: Store, clock: Callable[[], datetime], *, seen_seconds: float = SEEN_SECONDS) -> None:
         self._store = store
         self._now = clock
-        self._scope: Scope | None = None
         self.changed: Callable[[str], None] = lambda _project: None
         self._known: TTLCache[str, tuple[Change, ...]] = TTLCache(PROJECTS_KEPT, seen_seconds, time.monotonic)
 
     def within(self, scope: Scope) -> AgingTimes:
         """These aging times as a caller may know them: another project has none of its own."""
         seen = copy(self)
-        seen._scope = scope  # noqa: SLF001
+        seen._store = self._store.within(scope)  # noqa: SLF001
         return seen
 
     async def of(self, project: str, at: datetime | None = None) -> timedelta:
@@ -120,7 +119,7 @@ class AgingTimes:
 
     async def changes(self, project: str) -> tuple[Change, ...]:
         """Since when a project has which aging time, the newest first; at most 1,000."""
-        project = project if self._scope is None else self._scope.seen(project)
+        project = self._store.seen(project)
         known = self._known.get(project)
         if known is None:
             rows = await self._store.read("aging_changes", project=project, first=CHANGES_MAX)

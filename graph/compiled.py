@@ -82,8 +82,7 @@ class CompiledReads:
 
     async def knowledge(self, columns: NodeColumns, wanted: Wanted) -> Values | None:
         """A node; None when there is none. Requests for the same columns share a statement, whoever asks."""
-        scope = self.service.store.scope
-        seen = wanted if scope is None else wanted._replace(project=scope.seen(wanted.project))
+        seen = wanted._replace(project=self.service.store.seen(wanted.project))
         return await self._shared.get(_of_nodes("compiled_knowledge", columns), seen)
 
     async def _knowledge(self, query: Query, together: list[Wanted]) -> list[Values | None]:

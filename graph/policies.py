@@ -62,14 +62,13 @@ class Policies:
 
     def __init__(self, store: Store, *, seen_seconds: float = SEEN_SECONDS) -> None:
         self._store = store
-        self._scope: Scope | None = None
         self.changed: Callable[[str], None] = lambda _project: None
         self._known: TTLCache[str, Policy] = TTLCache(PROJECTS_KEPT, seen_seconds, time.monotonic)
 
     def within(self, scope: Scope) -> Policies:
         """These policies as a caller may know them: another project has none of its own."""
         seen = copy(self)
-        seen._scope = scope  # noqa: SLF001
+        seen._store = self._store.within(scope)  # noqa: SLF001
         return seen
 
     async def of(self, project: str) -> Policy:
@@ -78,7 +77,7 @@ class Policies:
         Raises:
             UnavailableError: the database cannot be had, or did not answer in time.
         """
-        project = project if self._scope is None else self._scope.seen(project)
+        project = self._store.seen(project)
         known = self._known.get(project)
         if known is None:
             rows = await self._store.read("policy_get", project=project)

@@ -262,8 +262,7 @@ class Service:
         """A project's events behind a position as they come, or from now on; see ``Feed.follow``."""
         if after_seq is not None and after_seq < 0:
             raise ValidationError("a position is not negative", field="afterSeq", allowed="0 or more")
-        scope = self.store.scope
-        return await self.feed.follow(project if scope is None else scope.seen(project), after_seq)
+        return await self.feed.follow(self.store.seen(project), after_seq)
 
     async def events_named(self, project: str, event_ids: Sequence[str]) -> dict[str, Row]:
         """Events by event id; what does not exist is left out."""

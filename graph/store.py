@@ -106,6 +106,10 @@ class Store:
         seen.scope = scope
         return seen
 
+    def seen(self, project: str) -> str:
+        """A project as statements are asked for it: by a name that none has where it lies outside the scope."""
+        return project if self.scope is None else self.scope.seen(project)
+
     @classmethod
     @asynccontextmanager
     async def open(
@@ -211,9 +215,6 @@ class Store:
             UnavailableError: the database cannot be had.
         """
         await self.project_write("store_format_put", **store_format.recorded(schema_version))
-
-    def _seen(self, project: str) -> str:
-        return project if self.scope is None else self.scope.seen(project)
 
     def _bound(self, params: dict[str, Any]) -> dict[str, Any]:
         return params if self.scope is None else self.scope.bound(params)
@@ -345,7 +346,7 @@ class Store:
 
     async def peek(self, project: str, found: Sequence[Needs]) -> Slice:
         """The slice that commands would meet now; nothing is locked, so it may be old when it is used."""
-        project = self._seen(project)
+        project = self.seen(project)
 
         async def work(tx: AsyncManagedTransaction) -> Slice:
             here = (await load(tx, project, found)).here
@@ -362,7 +363,7 @@ class Store:
         Raises:
             NotFoundError: there is no such project.
         """
-        seen = self._seen(project)
+        seen = self.seen(project)
 
         async def work(tx: AsyncManagedTransaction) -> tuple[Head, frozenset[NodeId]]:
             if not await run(tx, "project_head", project=seen):
@@ -387,7 +388,7 @@ class Store:
             UnavailableError: the database cannot be had.
             InDoubtError: it did not answer in time.
         """
-        seen = self._seen(project)
+        seen = self.seen(project)
 
         async def held(tx: AsyncManagedTransaction) -> T:
             await lock(tx, seen, rebuilding=True)
