@@ -16,7 +16,6 @@ from cachetools import TTLCache
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Asked
 
-from api.at_hand import REQUEST
 from api.execution import facts_of
 from api.json_web_tokens import Issuer
 from api.refusals import refusal
@@ -156,8 +155,6 @@ class Admitted:
             await _refused(error)(asked, receive, send)
             return
         asked.setdefault("state", {})["scope"] = scope
-        if (at_hand := REQUEST.get()) is not None:
-            at_hand.caller = scope.id
         try:
             await self.app(asked, receive, send)
         finally:

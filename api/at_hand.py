@@ -22,14 +22,12 @@ class AtHand:
         trace: The trace that it belongs to, as 32 hex digits.
         kind: ``query``, ``mutation`` or ``subscription`` once it is known to be one of GraphQL.
         operation: The operation's name, where it has one.
-        caller: The id of the token that was shown, once it is known to hold.
     """
 
     id: str
     trace: str | None = None
     kind: str | None = None
     operation: str | None = None
-    caller: str | None = None
 
     @classmethod
     def of(cls, headers: Iterable[tuple[bytes, bytes]]) -> AtHand:

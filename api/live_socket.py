@@ -130,7 +130,7 @@ class _Conversation:
             "path": "/graphql",
             "status": closed.code,
             "ms": round(1000 * (time.perf_counter() - started), 1),
-            "caller": self._scope and self._scope.id,
+            "token": self._scope and self._scope.id,
         }
         _LOG.info("closed", extra={"facts": facts})
 

@@ -96,7 +96,6 @@ class Traced:
             "ms": round(seconds * 1000, 1),
             "kind": at_hand.kind,
             "operation": at_hand.operation,
-            "caller": at_hand.caller,
         }
         _LOG.info("answered", extra={"facts": facts})
 
