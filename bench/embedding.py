@@ -1,8 +1,8 @@
 """What it costs to have nodes embedded and stored, against what their texts alone cost the model.
 
-The model is run bare in this process, one text after the other; then the filler embeds the same number of other nodes
-on a server that is started for it. Throughputs are nodes a second of CPU, that of all processes together: this one, the
-model's and the database's. So they say what one core would do.
+The filler embeds nodes on a server that is started for it. Between its pages the model is run bare in this process, on
+other texts, one after the other: so whatever else the machine does slows both alike. Throughputs are nodes a second of
+CPU, that of all processes together: this one, the model's and the database's. So they say what one core would do.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from graph.store import Store
 WORDS = [line.strip() for line in str(__doc__).split() if line.isalpha()]
 TEXT_WORDS = 30
 BATCH = 500
+BESIDE = 64  # texts that the model is given bare at each page of the filler's
 WARM = 2_000  # nodes until the server has planned and compiled what it does with them
 ACTOR = Actor("bench", "embedding", ActorType.SERVICE)
 
@@ -63,21 +64,36 @@ async def measure(connection: Connection, nodes: int, rounds: int) -> None:
         await propose(service, "warm", WARM)
         await filler.fill("warm")
         for number in range(rounds):
-            alone = nodes / bare(model, texts(nodes, "bare"))
-            project = f"p{number}"
+            project, beside = f"p{number}", Beside(model, number)
             await propose(service, project, nodes)
             began, before = time.monotonic(), spent(embedder)
-            made = await filler.fill(project)
-            after, seconds = spent(embedder), time.monotonic() - began
+            made = await filler.fill(project, beside.page)
+            after, seconds = spent(embedder), time.monotonic() - began - beside.seconds
             assert made == nodes
             own, child, server = after.own - before.own, after.model - before.model, after.server - before.server
-            rate = nodes / (own + child + server)
+            own -= beside.cpu
+            alone, rate = beside.texts / beside.cpu, nodes / (own + child + server)
             print(
                 f"bare {alone:.1f}, filled {rate:.1f} nodes a CPU second: {rate / alone:.2f} of it; "
                 f"ms of CPU a node: model {child / nodes * 1e3:.2f}, filler {own / nodes * 1e3:.2f}, "
                 f"database {server / nodes * 1e3:.2f}; {nodes / seconds:.0f} nodes a second by the clock"
             )
     await embedder.close()
+
+
+class Beside:
+    """The model run bare between the pages of a filling: on how many texts, and the seconds of CPU and by the clock."""
+
+    def __init__(self, model: Model, seed: int) -> None:
+        self.texts, self.cpu, self.seconds = 0, 0.0, 0.0
+        self._model, self._seed = model, seed
+
+    def page(self, until: int, _total: int) -> None:
+        """Run it once more; called as a filling's progress is."""
+        began = time.monotonic()
+        self.cpu += bare(self._model, texts(BESIDE, f"bare {self._seed} {until}"))
+        self.seconds += time.monotonic() - began
+        self.texts += BESIDE
 
 
 def bare(model: Model, given: list[str]) -> float:

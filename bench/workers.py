@@ -4,9 +4,10 @@
 
 Both services run at the same time on one database and are asked in turn, by one thread of `wrk`, which takes a core's
 part itself. `health` asks for what is answered from Python alone, `kept` for a query that comes again and again, whose
-answer costs one small question that all who wait share. Beside requests a second stand the CPU that each request took
-of the API's processes, and how much of it they had: on a machine with two cores the caller and the database take their
-parts of what a second worker could have.
+answer costs one small question that all who wait share, `schema` for all types and their fields, which GraphQL works
+out anew for each request and no database is asked for. Beside requests a second stand the CPU that each request took of
+the API's processes, and how much of it they had: on a machine with two cores the caller and the database take their
+parts of what a second worker could have, and under `schema` they take hardly any.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ WHENCE = Path(sys.executable).with_name("whence")
 CONNECTIONS = 32  # for each worker: what waits together shares a question to the database
 START_SECONDS_MAX = 180.0
 PROPOSE = 'mutation { propose(project: "workers", key: "a", proposition: "a claim") { applied } }'
-READ = '{ knowledge(project: "workers", key: "a") { key proposition state } }'
+QUERIES = {
+    "kept": '{ knowledge(project: "workers", key: "a") { key proposition state } }',
+    "schema": "{ __schema { types { name description fields { name description type { name kind } } } } }",
+}
 _LUA = """
 wrk.method, wrk.body = "%s", %s
 wrk.headers["Content-Type"] = "application/json"
@@ -85,7 +89,7 @@ def main() -> None:
     with database() as at, ExitStack() as stack:
         services = [stack.enter_context(running(at, count)) for count in (1, given.workers)]
         ask(services[0], PROPOSE)
-        for shape in ("health", "kept"):
+        for shape in ("health", "kept", "schema"):
             rounds = [[load(each, shape, given.seconds) for each in services] for _ in range(given.rounds + 1)][1:]
             print(f"{shape}:")
             for number, workers in enumerate((1, given.workers)):
@@ -139,7 +143,7 @@ def ask(service: Running, query: str) -> Any:
 
 def load(service: Running, shape: str, seconds: int) -> Load:
     """What one service makes of one thread of callers."""
-    path, method, body = ("/healthz", "GET", "nil") if shape == "health" else ("/graphql", "POST", kept())
+    path, method, body = ("/healthz", "GET", "nil") if shape == "health" else ("/graphql", "POST", posted(shape))
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
         script.write(_LUA % (method, body, service.token))
         script.flush()
@@ -162,8 +166,8 @@ def load(service: Running, shape: str, seconds: int) -> Load:
     return Load(made["requests"] / made["seconds"], cpu / made["requests"] * 1e6, cpu / took, made["p95_ms"])
 
 
-def kept() -> str:
-    return f"[[{json.dumps({'query': READ})}]]"
+def posted(shape: str) -> str:
+    return f"[[{json.dumps({'query': QUERIES[shape]})}]]"
 
 
 def shown(loads: Sequence[Load]) -> str:
