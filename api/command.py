@@ -67,5 +67,5 @@ def instant_of(text: str | None, option: str = "--as-of") -> datetime | None:
     """
     if text is None:
         return None
-    day = re.fullmatch(r"\d{4}-\d{2}-\d{2}", text)
+    day = re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text)
     return checked_instant(f"{text}T00:00:00Z" if day else text, option)

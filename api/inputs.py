@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -21,6 +22,10 @@ from graph.knowledge import (
     checked_key,
     checked_text,
 )
+
+_NUMBER = r"[0-9]+(?:[.,][0-9]+(?=[A-Z]\Z))?"
+_DATE, _TIME = ("".join(f"(?:{_NUMBER}{unit})?" for unit in units) for units in ("YMD", "HMS"))
+_DURATION = re.compile(rf"P(?:{_NUMBER}W|(?=[0-9T]){_DATE}(?:T(?=[0-9]){_TIME})?)")
 
 
 @described_input
@@ -158,17 +163,23 @@ def filter_of(wanted: KnowledgeFilter | None) -> Filter:
 def duration(text: str, field: str) -> timedelta:
     """The time that an ISO 8601 duration takes, counted back from now where it has months or years.
 
+    Years to seconds in their order, or weeks; each a number of decimal digits, of which the last may have a fraction.
+
     Raises:
         ValidationError: no such duration.
     """
-    allowed = "an ISO 8601 duration, such as P90D or PT12H"
+    refusal = ValidationError(
+        f"{quoted(checked_text(text, field, chars_max=100))} is no duration",
+        field=field,
+        allowed="an ISO 8601 duration, such as P90D or PT12H",
+    )
+    if not _DURATION.fullmatch(text):
+        raise refusal
     try:
-        read = cast("Any", isodate).parse_duration(
-            checked_text(text, field, chars_max=100), as_timedelta_if_possible=False
-        )
+        read = cast("Any", isodate).parse_duration(text, as_timedelta_if_possible=False)
         return cast("timedelta", read.totimedelta(end=datetime.now(UTC)))
     except (ValueError, OverflowError, ArithmeticError):
-        raise ValidationError(f"{quoted(text)} is no duration", field=field, allowed=allowed) from None
+        raise refusal from None
 
 
 def duration_text(time: timedelta) -> str:

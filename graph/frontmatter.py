@@ -48,6 +48,7 @@ _INSTANT = re.compile(
     _DATE.pattern + r"(?:[Tt]|[ \t]+)([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]*))?"
     r"(?:[ \t]*(Z|([-+])([0-9]{1,2})(?::?([0-9]{2}))?))?"
 )
+_HOUR_MINUTES = 60
 
 
 @dataclass(slots=True)
@@ -290,6 +291,8 @@ def _instant(found: re.Match[str]) -> datetime:
     micros = int(f"{fraction or '0':0<6}"[:6])
     offset = UTC
     if zone not in (None, "Z"):
+        if int(minutes or 0) >= _HOUR_MINUTES:
+            raise ValueError(minutes)
         behind = timedelta(hours=int(hours), minutes=int(minutes or 0))
         offset = timezone(-behind if sign == "-" else behind)
     return datetime(year, month, day, hour, minute, second, micros, offset).astimezone(UTC)

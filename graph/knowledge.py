@@ -14,6 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from graph.errors import ValidationError, quoted
+from graph.instants import instant_in
 
 PROPOSITION_CHARS_MAX = 10_000  # rules.md section 1
 KEY_CHARS_MAX = 200  # rules.md section 1; projects and event ids follow the same bound
@@ -297,14 +298,14 @@ def claim_form(text: str) -> str:
 
 
 def checked_instant(value: object, field: str) -> datetime:
-    """An instant in UTC from ISO 8601 text with an offset.
+    """An instant in UTC from ISO 8601 text with an offset, read by ``instants``.
 
     Raises:
         ValidationError: not such a text, no offset, or out of the years 1 to 9999 in UTC.
     """
     allowed = "an instant in ISO 8601 with an offset, such as 2015-07-01T12:00:00Z"
     try:
-        instant = value if isinstance(value, datetime) else datetime.fromisoformat(checked_text(value, field))
+        instant = value if isinstance(value, datetime) else instant_in(checked_text(value, field))
         if instant.tzinfo is None:
             raise ValidationError(f"{quoted(str(value))} has no offset", field=field, allowed=allowed)
         return instant.astimezone(UTC)

@@ -911,6 +911,8 @@ def _instant(value: Any, field: str) -> datetime | None:
     if value is None:
         return None
     try:
+        if isinstance(value, str) and "T24:00:00" in value:  # ISO 8601: the end of a day
+            return _instant(datetime.fromisoformat(value.replace("T24", "T00")) + timedelta(days=1), field)
         instant = value if isinstance(value, datetime) else datetime.fromisoformat(value)
     except (TypeError, ValueError):
         _refuse("VALIDATION", field, "an instant, ISO 8601")
