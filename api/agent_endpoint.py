@@ -14,9 +14,13 @@ from typing import TYPE_CHECKING
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.access import scope_of
+from api.bodies import again, received
 from api.checks import Facts
+from api.execution import facts_of
 from api.refusals import refusal
 from graph import scope as scopes
+from graph import strict_json
+from graph.errors import KnowledgeError
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -50,11 +54,19 @@ class AgentEndpoint:
             refused = refusal(Facts("VALIDATION", "only POST is answered here"), 405, {"allow": "POST"})
             await refused(scope, receive, send)
             return
+        messages = await received(receive)
+        try:
+            strict_json.loads(b"".join(message.get("body", b"") for message in messages).decode())
+        except KnowledgeError as error:  # the protocol's package would take the last of two
+            await refusal(facts_of(error))(scope, receive, send)
+            return
+        except (ValueError, RecursionError):  # of which the package says what is wrong, as the protocol has it
+            pass
         if self._begun is None:
             self._begun = asyncio.create_task(self._begin())
         app = await asyncio.shield(self._begun)
         _CALLER.set(scope_of(scope))  # the tools run in what this begins
-        await app(scope, receive, send)
+        await app(scope, again(messages, receive), send)
 
     async def _begin(self) -> ASGIApp:
         from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import orjson
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api import tracing
 from api.access import scope_of
 from api.at_hand import REQUEST
+from api.bodies import again, received
 from api.execution import Plans
 from api.kept import KeptAnswers, Made
 from api.plans import Plan
 from api.selections import Variables
 from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, JSON_MEDIA, encoded, prefers_graphql, takes_stream_alone
+from graph import strict_json
 from graph.compiled import CompiledReads
+from graph.errors import KnowledgeError
 
 _PLAIN = (b"content-type", JSON_MEDIA.encode())
 _GRAPHQL = (b"content-type", f"{GRAPHQL_MEDIA}; charset=utf-8".encode())
@@ -55,7 +57,7 @@ class Direct:
         if takes_stream_alone(accept):
             await self._app(scope, receive, send)
             return
-        messages = await _received(receive)
+        messages = await received(receive)
         body = b"".join(message.get("body", b"") for message in messages)
         answer = None
         if len(body) <= BODY_BYTES_MAX:
@@ -64,7 +66,7 @@ class Direct:
             request = caller.sight + body
             answer = await self._kept.answer(request, lambda: self._made(body, self._reads.within(caller)))
         if answer is None:
-            await self._app(scope, _again(messages, receive), send)
+            await self._app(scope, again(messages, receive), send)
             return
         if (at_hand := REQUEST.get()) is not None and at_hand.kind is None:  # it was kept, and nothing ran
             with tracing.operation():
@@ -86,8 +88,8 @@ class Direct:
 
     def _planned(self, body: bytes) -> tuple[Plan, Variables] | None:
         try:
-            asked = orjson.loads(body)
-        except orjson.JSONDecodeError:
+            asked = strict_json.loads(body.decode())
+        except (KnowledgeError, ValueError, RecursionError):
             return None
         if not isinstance(asked, dict):
             return None
@@ -99,28 +101,6 @@ class Direct:
             return None
         plan = self.plans.known(text, name)
         return None if plan is None else (plan, cast("dict[str, Any]", variables or {}))
-
-
-async def _received(receive: Receive) -> list[Message]:
-    """The messages of a body, up to its end or its cap."""
-    messages: list[Message] = []
-    size, more = 0, True
-    while more and size <= BODY_BYTES_MAX:
-        message = await receive()
-        messages.append(message)
-        size += len(message.get("body", b""))
-        more = message["type"] == "http.request" and message.get("more_body", False)
-    return messages
-
-
-def _again(messages: list[Message], receive: Receive) -> Receive:
-    """Gives messages that were received once more, and then what comes after them."""
-    rest = iter(messages)
-
-    async def received() -> Message:
-        return next(rest, None) or await receive()
-
-    return received
 
 
 async def _send(send: Send, body: bytes, *, graphql: bool) -> None:

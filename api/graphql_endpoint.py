@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from http import HTTPStatus
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 from cross_web import AsyncHTTPRequestAdapter, HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -34,6 +33,7 @@ from api.wire import (
     takes_stream_alone,
 )
 from graph import scope as scopes
+from graph import strict_json
 from graph.compiled import CompiledReads
 from graph.errors import KnowledgeError
 from graph.ingestion.stages import Stages
@@ -152,11 +152,15 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         return encoded(data)
 
     def decode_json(self, data: str | bytes) -> object:
-        """JSON in UTF-8, without the numbers that only Python knows."""
-        return json.loads(data if isinstance(data, str) else data.decode(), parse_constant=_refuse_constant)
+        """JSON in UTF-8, as ``strict_json`` reads it."""
+        return strict_json.loads(data if isinstance(data, str) else data.decode())
 
     def parse_json(self, data: str | bytes) -> Any:
-        """The JSON value; HTTPException for anything that is none, is nested too deep, or is no UTF-8."""
+        """The JSON value; HTTPException for anything that is none, is nested too deep, or is no UTF-8.
+
+        Raises:
+            ValidationError: a name stands twice in one object.
+        """
         try:
             return self.decode_json(data)
         except (ValueError, RecursionError):
@@ -194,7 +198,3 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         wants = request.headers.get("accept", "")
         asks = {"query", "extensions"} & set(request.query_params)
         return request.method == "GET" and not asks and "text/html" in wants
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")

@@ -27,8 +27,8 @@ from api.refusals import refusal
 from api.spending import Spending
 from api.streams import EndedError, Operation, Places, RefusedError, Streams, misformed
 from api.wire import encoded
-from graph import received
-from graph.errors import UnauthenticatedError
+from graph import received, strict_json
+from graph.errors import KnowledgeError, UnauthenticatedError
 from graph.scope import Scope
 
 PROTOCOL = "graphql-transport-ws"
@@ -266,8 +266,10 @@ def _read(received: Mapping[str, Any]) -> Message:
     if not isinstance(text, str):
         raise _ClosedError(4400, "Messages are texts")
     try:
-        message = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        message = strict_json.loads(text)
+    except KnowledgeError as error:
+        raise _ClosedError(4400, error.sentence()) from None
+    except (ValueError, RecursionError):
         raise _ClosedError(4400, "Messages are JSON") from None
     if not isinstance(message, dict) or not isinstance(cast(Message, message).get("type"), str):
         raise _ClosedError(4400, "Messages are objects with a type")

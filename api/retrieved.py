@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -14,7 +13,7 @@ from api.inputs import KnowledgeFilter, filter_of, instant
 from api.loaders import NOW, Tense
 from api.records import Actor
 from api.types import Knowledge
-from graph import context, tokens
+from graph import context, strict_json, tokens
 from graph.context import Block, Format
 from graph.errors import ValidationError
 from graph.filters import Filter
@@ -199,7 +198,7 @@ async def asked_block(retrieval: Retrieval, body: bytes) -> tuple[Block, Format,
         ValidationError: no JSON object, a name that is none of them, or a value of another type.
     """
     try:
-        fields = json.loads(body)
+        fields = strict_json.loads(body.decode())
     except (ValueError, RecursionError):
         raise ValidationError("the body is no JSON", field="body", allowed="one JSON object") from None
     if not isinstance(fields, dict):

@@ -20,6 +20,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any, BinaryIO, cast
 
+from graph import strict_json
 from graph.aging_times import AGING_MAX, AGING_MIN, Change
 from graph.concept_folder import concept_files
 from graph.errors import KnowledgeError, NotFoundError, ValidationError
@@ -240,7 +241,7 @@ def _manifest(archive: zipfile.ZipFile) -> dict[str, Any]:
         entry = archive.getinfo(MANIFEST)
         if entry.file_size > MANIFEST_BYTES_MAX:
             raise _damaged(f"{MANIFEST} of the backup is too long")
-        manifest = json.loads(archive.read(entry))
+        manifest = strict_json.loads(archive.read(entry).decode())
         if manifest["form"] != FORM or manifest["version"] != VERSION:
             raise _damaged(f"the backup is of the form {manifest['form']!r}, version {manifest['version']!r}")
         if not isinstance(manifest["files"], dict) or not isinstance(manifest["projects"], list):

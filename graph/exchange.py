@@ -21,7 +21,7 @@ from operator import attrgetter
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, cast
 
-from graph import concept_file, fold
+from graph import concept_file, fold, strict_json
 from graph.commands import Command, read_command, read_event
 from graph.errors import KnowledgeError, LimitError, NotFoundError, ValidationError
 from graph.graphml import GraphHeader, document
@@ -410,7 +410,7 @@ def _parsed(raw: bytes) -> dict[str, Any]:
     if len(raw) > LINE_BYTES_MAX:
         raise LimitError(f"the line is {len(raw)} bytes long", allowed=f"at most {LINE_BYTES_MAX} bytes")
     try:
-        line = json.loads(raw.decode("utf-8").removeprefix("\ufeff"), parse_constant=_refuse_constant)
+        line = strict_json.loads(raw.decode("utf-8").removeprefix("\ufeff"))
     except UnicodeDecodeError as error:
         raise ValidationError("the line is not UTF-8", position=error.start, allowed="UTF-8") from None
     except (ValueError, RecursionError) as error:
@@ -419,10 +419,6 @@ def _parsed(raw: bytes) -> dict[str, Any]:
     if not isinstance(line, dict):
         raise ValidationError("the line is not a JSON object", allowed="one JSON object")
     return cast(dict[str, Any], line)
-
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(name)
 
 
 async def journal_file(store: Store, project: str, until: int | None = None) -> AsyncIterator[bytes]:

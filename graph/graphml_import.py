@@ -19,7 +19,8 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from graph.errors import LimitError, ValidationError
+from graph import strict_json
+from graph.errors import KnowledgeError, LimitError, ValidationError
 from graph.exchange import Progress, Report, Terms, import_journal
 from graph.graphml_reader import Element, elements
 from graph.knowledge import EVIDENCE_MAX, TERMINAL, NodeId
@@ -331,7 +332,9 @@ def _refuse_odd(element: Element) -> None:
         raise LimitError(f"{row['uses']} uses", field=name, position=element.line, allowed=f"0 to {USES_MAX}")
     try:
         for record in json.loads(row["evidence"] or "[]"):
-            json.loads(record.get("metadata") or "null")
+            strict_json.loads(record.get("metadata") or "null")
+    except KnowledgeError as error:
+        raise _wrong(f"in its evidence, {error.field}: {error.message}", name, element.line) from None
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise _wrong("its evidence is no list of records", name, element.line) from None
 

@@ -7,13 +7,13 @@ again from what was read of it: one that does not come out as it stands is damag
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from xml.parsers import expat
 
+from graph import strict_json
 from graph.errors import KnowledgeError, LimitError, ValidationError
 from graph.graphml import (
     ALL_KEYS,
@@ -260,7 +260,9 @@ class _Reader:
             return text == "true"
         if key.type == "json":
             try:
-                json.loads(text)
+                strict_json.loads(text)
+            except KnowledgeError as error:
+                raise self._wrong(f"in the data of the key {key.id!r}, {error.field}: {error.message}") from None
             except (ValueError, RecursionError):
                 raise self._wrong(f"the data of the key {key.id!r} are no JSON") from None
             return text

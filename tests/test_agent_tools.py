@@ -169,6 +169,9 @@ def test_agents_are_answered_over_http_and_pages_of_the_web_are_not(running: Ser
     url, body = f"{running.url}/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     accepts = {"accept": "application/json, text/event-stream"}
     assert httpx.post(url, json=body, headers={**accepts, "origin": "https://evil.example"}).status_code == 401
+    twice = json.dumps(body).replace('"method"', '"method": "tools/call", "method"')
+    refused = httpx.post(url, content=twice, headers={**accepts, **running.bearer, "content-type": "application/json"})
+    assert (refused.status_code, refused.json()["errors"][0]["extensions"]["field"]) == (400, "method")
     assert httpx.post(url, content=b"x" * 2_000_000, headers={**accepts, **running.bearer}).status_code == 413
 
 

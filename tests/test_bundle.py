@@ -256,6 +256,7 @@ def test_what_is_no_whole_backup_is_refused(place: Place) -> None:
         *(saying(projects=[project | {"types": types}]) for types in (["x" * 5_000], [1], ["ok", ""], 7)),
         *(saying(projects=[project | {"kept": kept}]) for kept in (["password"], [[]], 7)),
         edited(whole, MANIFEST, lambda _data: b"{"),
+        edited(whole, MANIFEST, lambda data: data.replace(b"{", b'{"version": 2,', 1)),
         edited(whole, MANIFEST, lambda _data: b"\xff"),
         packed(parts(whole) | {"more": b""}),
     ):

@@ -168,6 +168,8 @@ DAMAGES: dict[str, tuple[bytes, bytes, str]] = {
     "a position": (b'"n_created_seq">1<', b'"n_created_seq">0<', "node 'z'"),
     "evidence": (b'"n_evidence">[', b'"n_evidence">[5', "node 'x'"),
     "no JSON": (b'"n_evidence">[', b'"n_evidence">[{', "node 'x'"),
+    "a name twice": (b'"type":"t"', b'"type":"t","type":"t"', "node 'z'"),
+    "a name twice in metadata": (rb"{\"a\":", rb"{\"a\":0,\"a\":", "node 'z'"),
     "a key": (b'attr.name="uses" attr.type="long"', b'attr.name="uses" attr.type="int"', "graphml"),
     "a key of ours that is not declared": (
         b'<key id="n_uses" for="node" attr.name="uses" attr.type="long"/>',

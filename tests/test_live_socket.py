@@ -97,6 +97,11 @@ def _raw(text: str | bytes) -> Step:
         (_same_name, 4409, "Subscriber for one already exists"),
         (_raw("no JSON"), 4400, "Messages are JSON"),
         (_raw("[" * 60_000), 4400, "Messages are JSON"),
+        (
+            _raw('{"type": "ping", "type": "pong"}'),
+            4400,
+            "the name 'type' stands twice in one object (VALIDATION, type",
+        ),
         (_raw('["ping"]'), 4400, "Messages are objects with a type"),
         (_raw('{"type": 5}'), 4400, "Messages are objects with a type"),
         (_raw('{"type": "start"}'), 4400, "Unknown message type"),

@@ -37,7 +37,14 @@ def test_a_session_is_what_was_said(tmp_path: Path, name: str, content: Any, sai
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("a.json", b"{"), ("a.json", b'{"x": 1}'), ("a.json", b"7"), ("a.jsonl", b"[]\nnope"), ("a.txt", b"\xff")],
+    [
+        ("a.json", b"{"),
+        ("a.json", b'{"x": 1}'),
+        ("a.json", b"7"),
+        ("a.jsonl", b"[]\nnope"),
+        ("a.json", b'[{"text": "x", "text": "y"}]'),
+        ("a.txt", b"\xff"),
+    ],
 )
 def test_what_is_no_session_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)

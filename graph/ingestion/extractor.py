@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from graph import strict_json
 from graph.concept import BODY_CHARS_MAX, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, TYPES, Concept, checked_name
 from graph.errors import KnowledgeError, ValidationError
 from graph.ingestion.chat import Chat, Cost, away
@@ -158,8 +159,8 @@ def _read(text: str) -> object:
     plain = text.strip()
     fenced = _FENCED.match(plain)
     try:
-        return json.loads(fenced[1] if fenced else plain)
-    except (ValueError, RecursionError):
+        return strict_json.loads(fenced[1] if fenced else plain)
+    except (KnowledgeError, ValueError, RecursionError):
         return None
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from graph import strict_json
 from graph.errors import LimitError, ValidationError
 
 FILE_BYTES_MAX = 16 * 1024 * 1024
@@ -65,7 +66,7 @@ def read(path: Path, folder: Path) -> Session:
 
 def _parsed(text: str) -> object:
     try:
-        return json.loads(text)
+        return strict_json.loads(text)
     except (ValueError, RecursionError) as error:
         position = error.pos if isinstance(error, json.JSONDecodeError) else None
         raise ValidationError("the file is no JSON", field="DIR", position=position, allowed="JSON") from None
