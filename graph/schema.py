@@ -12,10 +12,11 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
+from io import StringIO
 from typing import Any, ClassVar, LiteralString
 
 from neo4j import AsyncDriver
-from neo4j.exceptions import ClientError, DriverError, Neo4jError
+from neo4j.exceptions import ClientError, DriverError, Neo4jError, TransientError
 from neomodel import (
     ArrayProperty,
     AsyncRelationshipFrom,
@@ -38,6 +39,7 @@ from graph.knowledge import Kind, State
 STATE_LABELS = tuple(state.value.capitalize() for state in State)
 WORDS = "knowledge_texts"  # the full-text index, which is asked by its name
 FORMER_WORDS = "knowledge_words"  # that of earlier versions, which did not hold descriptions
+TRIES = 5  # of what deadlocks with another who installs; each time one of both gets through
 KIND_LABELS = tuple(kind.value.capitalize() for kind in Kind)
 
 
@@ -253,6 +255,8 @@ RETURN type, labelsOrTypes AS labels, properties
 _VECTOR_INDEXES: LiteralString = "SHOW VECTOR INDEXES YIELD name, state WHERE state = 'ONLINE' RETURN name"
 _SHOW: tuple[LiteralString, ...] = (_CONSTRAINTS, _INDEXES)
 _DROPS: tuple[LiteralString, ...] = ("DROP CONSTRAINT $name IF EXISTS", "DROP INDEX $name IF EXISTS")
+# IF NOT EXISTS looks before it locks, so that of two who make the same at once one is told that it is there.
+_DONE_MEANWHILE = frozenset({"Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists"})
 _LOG = logging.getLogger("whence.schema")
 
 
@@ -274,17 +278,19 @@ class Definition:
 async def install(driver: AsyncDriver, database: str) -> None:
     """Create what is missing of constraints and indexes; a second run changes nothing and prints nothing.
 
+    Several may install at once: what one of them made the others find done.
+
     Raises:
         UnavailableError: something is still missing afterwards, since another constraint or index has its name or
             its properties, or the data are against it; the log says which.
     """
-    await driver.execute_query("DROP INDEX $name IF EXISTS", {"name": FORMER_WORDS}, database_=database)
+    await _made(driver, database, "DROP INDEX $name IF EXISTS", name=FORMER_WORDS)
     for name in sorted(await absent(driver, database)):
         try:
             await _create(driver, database, name)
         except ClientError as error:
             _tell(f"{name} cannot be created", error)
-    await driver.execute_query("CALL db.awaitIndexes(60)", database_=database)
+    await _made(driver, database, "CALL db.awaitIndexes(60)")
     if still := await absent(driver, database):
         raise UnavailableError(
             f"the database lacks {', '.join(sorted(still))}",
@@ -311,8 +317,8 @@ async def install_vectors(driver: AsyncDriver, database: str, index: str, dimens
     """
     statement = queries.load("representation_index").labelled(index)
     try:
-        await driver.execute_query(statement.text, {"index": index, "dimensions": dimensions}, database_=database)
-        await driver.execute_query("CALL db.awaitIndex($name, 300)", {"name": index}, database_=database)
+        await _made(driver, database, statement.text, index=index, dimensions=dimensions)
+        await _made(driver, database, "CALL db.awaitIndex($name, 300)", name=index)
     except (Neo4jError, DriverError) as error:
         _tell(f"the vector index {index} cannot be had", error)
         raise UnavailableError("the index of the vectors cannot be had", allowed="the same request later") from error
@@ -325,7 +331,7 @@ async def drop_vectors(driver: AsyncDriver, database: str, index: str) -> None:
         UnavailableError: the database cannot be had.
     """
     try:
-        await driver.execute_query("DROP INDEX $name IF EXISTS", {"name": index}, database_=database)
+        await _made(driver, database, "DROP INDEX $name IF EXISTS", name=index)
     except (Neo4jError, DriverError) as error:
         _tell(f"the vector index {index} cannot be dropped", error)
         raise UnavailableError("the index of the vectors cannot be had", allowed="the same request later") from error
@@ -345,17 +351,34 @@ async def restore(driver: AsyncDriver, database: str) -> None:
     """
     for name in sorted(await absent(driver, database)):
         for drop in _DROPS:
-            await driver.execute_query(drop, {"name": name}, database_=database)
+            await _made(driver, database, drop, name=name)
     await install(driver, database)
 
 
 async def _create(driver: AsyncDriver, database: str, name: str) -> None:
-    if name == _DECLARED_BY_NEOMODEL:
-        config.get_config().database_name = database
-        await adb.set_connection(driver=driver)
-        await adb.install_labels(Project, quiet=True)
-    else:
-        await driver.execute_query(queries.load(f"schema_{name}").text, database_=database)
+    if name != _DECLARED_BY_NEOMODEL:
+        await _made(driver, database, queries.load(f"schema_{name}").text)
+        return
+    config.get_config().database_name = database
+    await adb.set_connection(driver=driver)
+    for left in reversed(range(TRIES)):
+        try:
+            # It writes that what another one made meanwhile is there, and goes on.
+            await adb.install_labels(Project, quiet=True, stdout=StringIO())
+        except TransientError:  # neomodel leaves it to others to try again
+            if not left:
+                raise
+        else:
+            return
+
+
+async def _made(driver: AsyncDriver, database: str, statement: LiteralString, **params: Any) -> None:
+    """Run a statement about the schema; what somebody else has done meanwhile is done."""
+    try:
+        await driver.execute_query(statement, params, database_=database)
+    except ClientError as error:
+        if error.code not in _DONE_MEANWHILE:
+            raise
 
 
 async def absent(driver: AsyncDriver, database: str) -> frozenset[str]:

@@ -113,6 +113,42 @@ def test_what_was_dropped_is_named_and_installed_again(database: Database, capfd
     test_what_is_installed_is_the_golden_list(database)
 
 
+@pytest.mark.parametrize("others", [2, 6])
+def test_several_that_install_at_once_all_find_it_done_and_say_nothing(
+    database: Database, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, others: int
+) -> None:
+    """Each asks first what is missing, so that only the database can tell that another one was faster."""
+
+    async def race() -> None:
+        await asyncio.gather(
+            *(schema.install(database.store.driver, database.store.database) for _ in range(1 + others))
+        )
+
+    for _ in range(2):
+        for name in schema.declared():
+            database.query("DROP CONSTRAINT $name IF EXISTS", name=name)
+            database.query("DROP INDEX $name IF EXISTS", name=name)
+        database.loop.run(race())
+        test_what_is_installed_is_the_golden_list(database)
+    assert capfd.readouterr() == ("", "")
+    assert [record for record in caplog.records if record.name == "whence.schema"] == []
+
+
+def test_several_that_make_or_drop_the_index_of_a_models_vectors_at_once_all_find_it_done(database: Database) -> None:
+    driver, name = database.store.driver, "Model_0123456789abcdef"
+
+    async def race() -> list[str]:
+        makers = (schema.install_vectors(driver, database.store.database, name, 8) for _ in range(8))
+        await asyncio.gather(*makers)
+        missing = await schema.absent_vectors(driver, database.store.database, [name])
+        await asyncio.gather(*(schema.drop_vectors(driver, database.store.database, name) for _ in range(8)))
+        return missing
+
+    for _ in range(10):
+        assert database.loop.run(race()) == []
+    assert database.query("SHOW VECTOR INDEXES YIELD name WHERE name = $name RETURN name", name=name) == []
+
+
 def test_the_words_index_of_earlier_versions_makes_room_for_ours(database: Database) -> None:
     database.query("CREATE FULLTEXT INDEX knowledge_words FOR (n:Knowledge) ON EACH [n.proposition, n.key, n.scope]")
     install(database)
