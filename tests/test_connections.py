@@ -138,16 +138,55 @@ def play(loop: asyncio.Runner, scenario: Scenario) -> None:
     loop.run(played())
 
 
+class Server:
+    """What happens at the other end, so that a test waits for that and not for some time."""
+
+    def __init__(self, loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._ahead = 0.0
+        self.arrived = 0
+        self._came = asyncio.Event()
+        self.lost = asyncio.Event()
+        real = loop.get_loop().time
+        monkeypatch.setattr(loop.get_loop(), "time", lambda: real() + self._ahead)
+        read, lose = connections.BoundedConnection.data_received, connections.BoundedConnection.connection_lost
+
+        def data_received(connection: connections.BoundedConnection, data: bytes) -> None:
+            read(connection, data)
+            self.arrived += len(data)
+            self._came.set()
+
+        def connection_lost(connection: connections.BoundedConnection, exc: Exception | None) -> None:
+            lose(connection, exc)
+            self.lost.set()
+
+        monkeypatch.setattr(connections.BoundedConnection, "data_received", data_received)
+        monkeypatch.setattr(connections.BoundedConnection, "connection_lost", connection_lost)
+
+    async def takes(self, wire: Wire, text: bytes) -> None:
+        """Send a text and wait until it was read."""
+        awaited = self.arrived + len(text)
+        await wire.send(text)
+        while self.arrived < awaited:
+            self._came.clear()
+            await asyncio.wait_for(self._came.wait(), 20)
+
+    def leap(self, seconds: float) -> None:
+        """Let time pass, for all that waits here."""
+        self._ahead += seconds
+
+
 def test_a_request_that_arrives_byte_by_byte_is_given_up(loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "ARRIVAL_SECONDS", 0.3)
+    server, steps = Server(loop, monkeypatch), 10
 
     async def scenario(connect: Callable[[], Awaitable[Wire]]) -> None:
         for text in (REQUEST, HEAD + b"x: y\r\n" * 50):
             wire = await connect()
-            sending = asyncio.ensure_future(wire.send(*(text[n : n + 1] for n in range(len(text))), pause=0.05))
+            for at in range(steps):
+                await server.takes(wire, text[at : at + 1])
+                server.leap(connections.ARRIVAL_SECONDS / steps)
             refused(await wire.answer(), 408, "LIMIT")
+            await wire.send(*(text[at : at + 1] for at in range(steps, len(text))))
             assert await wire.is_closed()
-            await sending
 
     play(loop, scenario)
 
@@ -246,11 +285,12 @@ def test_one_connection_too_many_is_turned_away(loop: asyncio.Runner, monkeypatc
 
 def test_a_reader_that_takes_nothing_is_let_go(loop: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "READER_SECONDS", 0.3)
+    server = Server(loop, monkeypatch)
 
     async def scenario(connect: Callable[[], Awaitable[Wire]]) -> None:
         wire = await connect()
         await wire.send(b"GET /export/real.jsonl HTTP/1.1\r\nhost: x\r\n\r\n")
-        await asyncio.sleep(1.5)
+        await asyncio.wait_for(server.lost.wait(), 60)
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
             await asyncio.wait_for(wire.reader.readexactly(1_000_000_000), 20)
 
