@@ -20,6 +20,7 @@ from graph.forms import known_fields, mapping, sequence
 from graph.journal import Json, canonical
 from graph.knowledge import State, Transition, checked_key, checked_text, claim_form
 from graph.links import link_targets
+from graph.unseen import emoji_length, needed, unseen
 
 NAME_CHARS_MAX = 80  # rules.md section 8
 DESCRIPTION_CHARS_MAX = 300  # rules.md section 8
@@ -33,6 +34,7 @@ SOURCES_KEPT_MAX = 1_000  # distinct ones; confidence ends to grow at the fifth
 TYPES = ("fact", "entity", "procedure", "policy", "objection")  # rules.md section 8; a project may set its own
 AGAINST_KEYS = 3  # of one claim; all of them are looked up with each saying
 _JOINERS = "-._"
+_EMOJI_STYLE = "\ufe0f"  # what stands before it is the beginning of an emoji
 
 
 class Verdict(StrEnum):
@@ -247,21 +249,34 @@ def distinct(targets: Iterable[str], name: str) -> tuple[str, ...]:
 
 
 def checked_name(value: object, field: str) -> str:
-    """A concept's name: lower-case letters and digits of any script, joined by ``-``, ``.`` or ``_``.
+    """A concept's name: lower-case letters and digits of any script and emoji, joined by ``-``, ``.`` or ``_``.
+
+    What cannot be seen is part of it where a script or an emoji needs it, so that no two names look the same by it.
 
     Raises:
         ValidationError: not such a text, with the position of the first fault.
     """
     name = unicodedata.normalize("NFC", checked_text(value, field, chars_max=NAME_CHARS_MAX))
-    for at, char in enumerate(name):
-        inside = 0 < at < len(name) - 1
-        joins = inside and char in _JOINERS and name[at - 1] not in _JOINERS
-        letter = char.isalnum() or (at > 0 and unicodedata.category(char).startswith("M"))
-        if not (joins or (letter and char == char.lower())):
+    at = 0
+    while at < len(name):
+        size = 1 if _names(name, at) else emoji_length(name, at)
+        if not size:
             raise ValidationError(
                 f"{field} is no name of a concept",
                 field=field,
                 position=at,
-                allowed="1 to 80 lower-case letters and digits, joined by single hyphens, points or underscores",
+                allowed="1 to 80 lower-case letters, digits and emoji, joined by single hyphens, points or underscores",
             )
+        at += size
     return name
+
+
+def _names(name: str, at: int) -> bool:
+    """Whether the character at a place may stand there by itself."""
+    char = name[at]
+    if char in _JOINERS:
+        return 0 < at < len(name) - 1 and name[at - 1] not in _JOINERS
+    if unseen(char):
+        return needed(name, at)
+    letter = char.isalnum() or (at > 0 and unicodedata.category(char).startswith("M"))
+    return letter and char == char.lower() and not name.startswith(_EMOJI_STYLE, at + 1)

@@ -8,6 +8,7 @@ import unicodedata
 from graph.ingestion.orders import gives_orders
 from graph.ingestion.stages import Validity
 from graph.ingestion.talk import is_talk
+from graph.unseen import joins
 from graph.words import words
 
 SUMMARY_CHARS_MAX = 200
@@ -31,7 +32,8 @@ class PlainForm:
 
     def normalize(self, claim: str) -> str:
         """The claim in plain form."""
-        seen = _HIDDEN.sub("", unicodedata.normalize("NFC", claim))
+        text = unicodedata.normalize("NFC", claim)
+        seen = _HIDDEN.sub(lambda found: found.group() if joins(text, found.start()) else "", text)
         return " ".join(_MARKS.sub(r"\2", seen).split())
 
 
