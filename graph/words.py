@@ -102,6 +102,11 @@ def query(terms: Sequence[str], project: str) -> str:
     return f"+scope:{scope(project)}^0 +(proposition:({any_of}) description:({any_of}) key:({any_of}))"
 
 
+def worded(terms: Sequence[str], project: str) -> str:
+    """What the full-text index is asked for: nodes of one project whose propositions hold any of some words."""
+    return f"+scope:{scope(project)}^0 +proposition:({' '.join(terms[:TERMS_MAX])})"
+
+
 def needed(terms: Sequence[str], project: str) -> str:
     """What the full-text index is asked for: nodes of one project whose propositions hold all of some words."""
     return f"+scope:{scope(project)}^0 +proposition:({' '.join(f'+{term}' for term in terms[:TERMS_MAX])})"

@@ -187,7 +187,7 @@ GIVEN: Row = {
         "awaited": ["c", "d"],
         "event_ids": ["event-1", "event-2"],
     },
-    "texts": [words.query(["says"], "p"), words.query(["other"], "p")],
+    "texts": [words.worded(["says"], "p"), words.worded(["other"], "p")],
     "words": words.query(["says"], "p"),
 }
 

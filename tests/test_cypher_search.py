@@ -60,10 +60,11 @@ def test_several_texts_are_looked_for_at_once_each_by_its_own_words(scenario: St
         ("p", "a", "The depots close at six", 1),
         ("p", "b", "Ferries sail at noon", 2),
         ("p", "gone", "The depots close at five", 3),
+        ("p", "ferri-sail", "What a key says is no claim", 4),
         ("q", "c", "The depots close at six", 1),
     )
     database.query("MATCH (n:Knowledge {key: 'gone'}) SET n:Retired")
-    texts = [words.query(found, "p") for found in (["ferri", "sail"], ["absent"], ["depot", "close"])]
+    texts = [words.worded(found, "p") for found in (["ferri", "sail"], ["absent"], ["depot", "close"])]
     name, params = ("propositions_worded", {"project": "p", "texts": texts, "first": 20})
     rows = database.statement(queries.load(name), params)
     assert [(row["at"], row["key"], row["generation"], row["proposition"]) for row in rows] == [

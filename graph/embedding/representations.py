@@ -20,8 +20,9 @@ from graph.rows import Row
 from graph.store import READ_SECONDS, Store
 
 EXACT_MAX = 5_000  # vectors of a project without an index; to look at one takes about 25 microseconds
-SCANNED_MAX = 2 * EXACT_MAX  # that are looked at, since two processes may each have added some
+SCANNED_MAX = 2 * EXACT_MAX  # that are looked at, since ten processes may each have added UNSEEN
 ASKED = 100  # of the index at least: asked for ten, it misses one or two of the nearest ten
+UNSEEN = 500  # vectors that a process writes before it counts a project's again, since others write too
 LABELLED = 1_000  # vectors that are put into an index in one transaction
 LIMIT_MAX = 1_000
 PROJECTS_PAGE = 1_000
@@ -70,6 +71,7 @@ class Representations:
 
     def __init__(self, store: Store, profile: Profile) -> None:
         self._store = store
+        self._room: dict[str, int] = {}  # vectors that each may be given before it is looked at again
         self.profile = profile
         self.model = profile.model
 
@@ -99,10 +101,17 @@ class Representations:
         Raises:
             UnavailableError: the database cannot be had, or refuses the index.
         """
-        row = (await self._store.read("representations_stored", project=project, model=self.model, most=EXACT_MAX + 1))[
-            0
-        ]
-        if row["indexed_by"] is not None or row["stored"] + more <= EXACT_MAX:
+        room = self._room.get(project, 0)
+        if 0 < more <= room:
+            self._room[project] = room - more
+            return
+        most = EXACT_MAX + 1
+        row = (await self._store.read("representations_stored", project=project, model=self.model, most=most))[0]
+        if row["indexed_by"] is not None:
+            self._room[project] = UNSEEN
+            return
+        if row["stored"] + more <= EXACT_MAX:
+            self._room[project] = min(UNSEEN, EXACT_MAX - row["stored"] - more)
             return
         index = f"{self.model}_{sha256(project)[:16]}"
         await schema.install_vectors(self._store.driver, self._store.database, index, self.profile.dimensions)

@@ -6,6 +6,8 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from operator import mul
 
 from graph.embedding.embedder import Embedder, Vector
 from graph.embedding.representations import Representations, Wanted
@@ -17,10 +19,10 @@ from graph.knowledge import NodeId
 from graph.rows import id_of
 from graph.service import Service
 from graph.store import BATCH_SECONDS
-from graph.words import needed, query, stems, turning, words
+from graph.words import needed, stems, turning, worded, words
 
 EMBED_SECONDS = 60.0  # for fifty propositions on a busy machine
-ASKED = 30  # nearest vectors of the index, of all projects
+ASKED = 10  # nearest vectors of the index, of all projects: of what says the same, hardly any lies behind more
 HITS = 20  # of the words of a proposition
 _NAME = re.compile(r"[^\W\d_]+")
 _ALONE = re.compile(r"(?<!\S)[0-9]+(?=[.,;:!?]?(?:\s|\Z))")
@@ -47,18 +49,16 @@ class KnownNodes:
 
     async def find(self, project: str, propositions: Sequence[str]) -> Known:
         """What of some propositions is known already; of several nodes the one of the same words, then the nearest."""
-        said = [_Said.of(text) for text in propositions]
-        worded = await self._by_words(project, propositions)
-        known = {i: _Said.of(text) for hits in worded for i, text in hits.items()}
-        same = [
-            sorted(i for i in hits if known[i].stems == this.stems) for this, hits in zip(said, worded, strict=True)
+        said = [_Said(text) for text in propositions]
+        hits = await self._by_words(project, propositions)
+        known = {i: _Said(text) for found in hits for i, text in found.items()}
+        nodes = [
+            next((i for i in sorted(found) if known[i].stems == this.stems and not known[i].differs(this)), None)
+            for this, found in zip(said, hits, strict=True)
         ]
         otherwise = [
-            sorted(i for i in hits if this.frame.differs(known[i].frame))
-            for this, hits in zip(said, worded, strict=True)
-        ]
-        nodes = [
-            next((i for i in found if not known[i].differs(this)), None) for this, found in zip(said, same, strict=True)
+            sorted(i for i in found if this.frame.differs(known[i].frame))
+            for this, found in zip(said, hits, strict=True)
         ]
         open_ = [at for at, node in enumerate(nodes) if node is None]
         vectors, near = await self._by_meaning(project, propositions, said, open_)
@@ -117,7 +117,7 @@ class KnownNodes:
         near = {at: [(each.key, each.generation) for each in ids] for at, ids in zip(asked, found, strict=True)}
         ids = sorted({node_id for each in near.values() for node_id in each})
         nodes = await self._service.nodes(project, ids) if ids else {}
-        live = {i: _Said.of(node["proposition"]) for i, node in nodes.items() if not node["retired"]}
+        live = {i: _Said(node["proposition"]) for i, node in nodes.items() if not node["retired"]}
         return vectors, {at: {i: live[i] for i in each if i in live} for at, each in near.items()}
 
     async def _may_be_known(self, project: str, said: Sequence[_Said], wanted: Sequence[int]) -> list[int]:
@@ -136,7 +136,7 @@ class KnownNodes:
         asked = [at for at, found in enumerate(terms) if found]
         hits: list[dict[NodeId, str]] = [{} for _ in propositions]
         if asked:
-            texts = [query(terms[at], project) for at in asked]
+            texts = [worded(terms[at], project) for at in asked]
             for row in await self._service.store.read("propositions_worded", project=project, texts=texts, first=HITS):
                 hits[asked[row["at"]]][id_of(row)] = row["proposition"]
         return hits
@@ -145,51 +145,62 @@ class KnownNodes:
         least = 1.0 if self._embedder is None else self._embedder.profile.duplicate
 
         def same(left: int, right: int) -> bool:
-            if said[left].differs(said[right]):
+            if said[left].turning != said[right].turning:
                 return False
-            if said[left].stems == said[right].stems:
-                return True
+            return (said[left].stems == said[right].stems or near(left, right)) and not said[left].differs(said[right])
+
+        def near(left: int, right: int) -> bool:
             if not vectors or not vectors[left] or not vectors[right]:
                 return False
-            return sum(a * b for a, b in zip(vectors[left], vectors[right], strict=True)) >= least
+            return sum(map(mul, vectors[left], vectors[right])) >= least
 
         return [next((at for at in range(this) if same(at, this)), None) for this in range(len(said))]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Said:
-    """What of a text must be in another one that says the same.
+    """What of a text must be in another one that says the same; worked out when it is asked for.
 
-    Attributes:
-        stems: Of its words.
-        turning: Its numbers and negations.
-        names: Stems of what it writes with a capital.
-        needed: Its numbers that stand alone, as an index of words has them.
-        frame: Its frame.
-        tokens: Its words in their order.
+    Of most texts that share words with another one, little is: so what costs least is compared first.
     """
 
-    stems: frozenset[str]
-    turning: frozenset[str]
-    names: frozenset[str]
-    needed: tuple[str, ...]
-    frame: Frame
-    tokens: tuple[str, ...]
+    text: str
 
-    @classmethod
-    def of(cls, text: str) -> _Said:
-        capitals = (word for word in _NAME.findall(text) if word[0].isupper())
-        names = frozenset(s for name in capitals for s in stems(name))
-        turns = turning(text)
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """Of its words."""
+        return stems(self.text)
+
+    @cached_property
+    def turning(self) -> frozenset[str]:
+        """Its numbers and negations."""
+        return turning(self.text)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Stems of what it writes with a capital."""
+        capitals = (word for word in _NAME.findall(self.text) if word[0].isupper())
+        return frozenset(s for name in capitals for s in stems(name))
+
+    @cached_property
+    def needed(self) -> tuple[str, ...]:
+        """Its numbers that stand alone, as an index of words has them."""
         # A number with a point or a comma in it is one word of the index, and several here.
-        alone = frozenset(_ALONE.findall(text))
-        found = tuple(sorted(word for word in turns if word in alone))
-        return cls(stems(text), turns, names, found, Frame.of(text), tokens(text))
+        alone = frozenset(_ALONE.findall(self.text))
+        return tuple(sorted(word for word in self.turning if word in alone))
+
+    @cached_property
+    def frame(self) -> Frame:
+        """Its frame."""
+        return Frame.of(self.text)
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """Its words in their order."""
+        return tokens(self.text)
 
     def differs(self, other: _Said) -> bool:
         """Whether they differ in a number, a negation, a name, or but for little in a word that carries meaning."""
-        if says_otherwise(self.tokens, other.tokens):
+        if self.turning != other.turning or not (self.names <= other.stems and other.names <= self.stems):
             return True
-        if self.turning != other.turning or self.frame.differs(other.frame):
-            return True
-        return not (self.names <= other.stems and other.names <= self.stems)
+        return self.frame.differs(other.frame) or says_otherwise(self.tokens, other.tokens)
