@@ -29,6 +29,9 @@ AsOf = Annotated[
     str | None,
     typer.Option("--as-of", metavar="INSTANT", help="Answer as of then: 2015-01-01, or 2015-01-01T12:00:00Z."),
 ]
+ValidAt = Annotated[
+    str | None, typer.Option("--valid-at", metavar="INSTANT", help="Only what was true of the world then.")
+]
 Retired = Annotated[bool, typer.Option("--include-retired", help="What was retired as well, labelled.")]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.command import AsOf, Json, Project, Retired, asked, configured, instant_of
+from api.command import AsOf, Json, Project, Retired, ValidAt, asked, configured, instant_of
 from api.screen import Screen
 from graph.errors import ValidationError
 
@@ -35,6 +35,7 @@ def search(
     first: Annotated[int, typer.Option(metavar="N", help="How many at most, 1 to 200.")] = 20,
     include_retired: Retired = False,
     as_of: AsOf = None,
+    valid_at: ValidAt = None,
     project: Project = "default",
     machine: Json = False,
 ) -> int:
@@ -43,11 +44,13 @@ def search(
     from graph.filters import Filter  # noqa: PLC0415
     from graph.retrieval import question  # noqa: PLC0415
 
-    screen, settings, instant = Screen(machine=machine), configured(), instant_of(as_of)
+    screen, settings = Screen(machine=machine), configured()
+    instant, world = instant_of(as_of), instant_of(valid_at, "--valid-at")
 
     async def work(service: Service) -> answers.Row:
         await answers.require_project(service, project)
-        wanted = await question(service, project, text, Filter(), instant, include_retired=include_retired)
+        true_then = Filter(valid_at=world)
+        wanted = await question(service, project, text, true_then, instant, include_retired=include_retired)
         async with embedders.retrieving(settings, service) as retrieval:
             return await answers.found(retrieval, wanted, first)
 
@@ -66,9 +69,7 @@ def ask(
     ] = BlockForm.PROMPT,
     include_retired: Retired = False,
     as_of: AsOf = None,
-    valid_at: Annotated[
-        str | None, typer.Option("--valid-at", metavar="INSTANT", help="Only what was true of the world then.")
-    ] = None,
+    valid_at: ValidAt = None,
     project: Project = "default",
     machine: Json = False,
 ) -> int:

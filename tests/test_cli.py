@@ -177,6 +177,7 @@ def test_help_loads_nothing_heavy() -> None:
         (["search"], "TEXT"),
         (["ask", "x", "--format", "yaml"], "--format"),
         (["ask", "x", "--valid-at", "then"], "--valid-at"),
+        (["search", "x", "--valid-at", "then"], "--valid-at"),
         (["sweep", "--older-than", "soon"], "--older-than"),
         (["aging", "soon"], "DURATION"),
         (["redaction", "--off", "password"], "--off"),
@@ -362,6 +363,11 @@ def test_search_finds_and_says_what_to_doubt(peps: None, whence: Run) -> None:
     assert "PEP-0703  confirmed" in said
     assert "! stale: not verified since 2023-10-24T00:00:00Z" in said
     assert "found by: depends_on PEP-0703" in said
+    hints = ("search", "type hints", "-p", "peps", "--json")
+    now, then = (json.loads(whence(*hints, *at).stdout)["items"] for at in ((), ("--valid-at", "2005-01-01")))
+    assert "PEP-0484" in [item["node"]["key"] for item in now]
+    assert then
+    assert "PEP-0484" not in [item["node"]["key"] for item in then], "it was true from 2014 on"
     nothing = whence("search", "zeppelin", "-p", "peps")
     assert (nothing.returncode, nothing.stdout) == (1, "nothing answers that\n")
 
