@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Protocol, cast
 
 from cachetools import TTLCache
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Asked
 
@@ -23,7 +24,7 @@ from api.spending import Spending
 from api.trust import Trust
 from graph import received
 from graph.access_tokens import AccessTokens, read_token
-from graph.errors import KnowledgeError, RateError, UnauthenticatedError
+from graph.errors import CrowdedError, KnowledgeError, RateError, UnauthenticatedError
 from graph.knowledge import Actor, ActorType
 from graph.scope import Scope, everything
 from graph.sharing import Shared
@@ -152,13 +153,13 @@ class Admitted:
             scope = await self._admission.scope_of(header(asked, b"authorization"))
             self._spending.require(scope)
         except KnowledgeError as error:
-            await _refused(error)(asked, receive, send)
+            await refused(error)(asked, receive, send)
             return
         asked.setdefault("state", {})["scope"] = scope
         try:
             await self.app(asked, receive, send)
         finally:
-            self._spending.spend(scope, received.taken())
+            self._spending.spend(scope, received.untold())
 
 
 def scope_of(asked: Asked) -> Scope:
@@ -180,11 +181,11 @@ def header(asked: Asked, name: bytes) -> str | None:
     return next((value.decode("latin-1") for known, value in asked["headers"] if known == name), None)
 
 
-def _refused(error: KnowledgeError) -> ASGIApp:
+def refused(error: KnowledgeError) -> Response:
+    """The answer to a request that is not let in, or not now."""
     headers = {"cache-control": "no-store"}
     if isinstance(error, UnauthenticatedError):
         headers["www-authenticate"] = "Bearer"
     if isinstance(error, RateError):
         headers["retry-after"] = str(error.retry_after)
-        return refusal(facts_of(error), 429, headers)
-    return refusal(facts_of(error), None, headers)
+    return refusal(facts_of(error), 429 if isinstance(error, CrowdedError | RateError) else None, headers)

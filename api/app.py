@@ -24,12 +24,13 @@ from api.explorer import Explorer
 from api.graphql_endpoint import GraphQLEndpoint
 from api.live_socket import LiveSockets
 from api.metrics import Metrics
+from api.places import Places
 from api.refusals import Answer, refusal
 from api.routes import Routes
 from api.schema import build_schema
 from api.settings import Settings
 from api.spending import Spending
-from api.streams import Places, Streams
+from api.streams import Streams
 from api.traced import Traced
 from api.wire import BODY_BYTES_MAX
 from graph.compiled import CompiledReads
@@ -102,7 +103,7 @@ def create_app(
     served = schema or build_schema(plans)
     streams, places = Streams(served), Places()
     spending = Spending()
-    events = EventStreams(streams, places, admission)
+    events = EventStreams(streams, places, admission, spending)
     endpoint = GraphQLEndpoint(served, service, reads, retrieval, learning, events)
     sockets = LiveSockets(streams, places, admission, spending, endpoint.context)
 

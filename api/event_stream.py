@@ -2,7 +2,8 @@
 
 Each answer is a ``next``; where it is about an event of a journal, its `id` is the position there. What has come to its
 end says ``complete``. A subscription has no end of its own: where the service ends, the body just ends, and whoever
-comes again with the last position goes on from there. Comments keep the connection open while nothing comes.
+comes again with the last position goes on from there. Comments keep the connection open while nothing comes, and say
+why where the token has spent all it had.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from starlette.types import Receive, Scope, Send
 from api.access import Admitting
 from api.execution import facts_of
 from api.loaders import Context
+from api.places import Kind, Place, Places
+from api.spending import Spending
 from api.streamed import Streamed
-from api.streams import Answers, EndedError, Operation, Places, RefusedError, Sent, Streams
+from api.streams import Answers, EndedError, Operation, Reader, RefusedError, Sent, Streams
 from api.wire import STREAM_MEDIA, encoded
-from graph.errors import UnavailableError
+from graph.errors import RateError
 
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}  # the second is for proxies that gather
 _QUIET = b":\n\n"
@@ -31,19 +34,19 @@ class EventStream(Streamed):
 
     Args:
         answers: What is sent.
-        places: Where a place was taken for it.
+        place: What was taken for it.
     """
 
-    def __init__(self, answers: Answers, places: Places) -> None:
+    def __init__(self, answers: Answers, place: Place) -> None:
         super().__init__(_written(answers), 200, _HEADERS, STREAM_MEDIA)
-        self._places = places
+        self._place = place
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send all of it."""
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._places.give_back()
+            self._place.give_back()
 
 
 class EventStreams:
@@ -53,12 +56,14 @@ class EventStreams:
         streams: Opens operations.
         places: How many may be open.
         admission: Knows callers.
+        spending: What they have left.
     """
 
-    def __init__(self, streams: Streams, places: Places, admission: Admitting) -> None:
+    def __init__(self, streams: Streams, places: Places, admission: Admitting, spending: Spending) -> None:
         self.streams = streams
         self._places = places
         self._admission = admission
+        self._spending = spending
 
     async def answer(self, operation: Operation, context: Context, credentials: str | None) -> EventStream:
         """The answers of an operation; an error is one of them.
@@ -69,18 +74,19 @@ class EventStreams:
             credentials: What the caller has shown.
 
         Raises:
+            CrowdedError: there are too many streams of the caller's token.
             UnavailableError: there are too many streams.
         """
-        if not self._places.take():
-            raise UnavailableError("there are too many streams", allowed=self._places.allowed)
+        place = self._places.of(context.scope, Kind.SSE)
+        reader = Reader(partial(self._admission.scope_of, credentials), self._spending)
         try:
-            answers = await self.streams.open(operation, context, partial(self._admission.scope_of, credentials))
+            answers = await self.streams.open(operation, context, reader)
         except RefusedError as error:
             answers = _refused(error)
         except BaseException:
-            self._places.give_back()
+            place.give_back()
             raise
-        return EventStream(answers, self._places)
+        return EventStream(answers, place)
 
 
 async def _refused(error: RefusedError) -> Answers:
@@ -92,7 +98,7 @@ async def _written(answers: Answers) -> AsyncGenerator[bytes, None]:
     async with aclosing(answers):
         try:
             async for sent in answers:
-                yield _QUIET if sent is None else _events(sent)
+                yield _quiet(sent) if sent is None or isinstance(sent, RateError) else _events(sent)
         except EndedError:
             return
         except RefusedError as error:
@@ -100,6 +106,10 @@ async def _written(answers: Answers) -> AsyncGenerator[bytes, None]:
         except Exception as error:  # noqa: BLE001  whatever it is, it is told in place of answers
             yield _events([Sent(encoded({"errors": RefusedError.of(facts_of(error)).errors}), None)])
     yield _COMPLETE
+
+
+def _quiet(why: RateError | None) -> bytes:
+    return _QUIET if why is None else f": {why.sentence()}; it goes on in {why.retry_after} s\n\n".encode()
 
 
 def _events(sent: Sequence[Sent]) -> bytes:

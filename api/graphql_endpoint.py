@@ -16,7 +16,7 @@ from strawberry.http.base import BaseRequestProtocol
 from strawberry.types import ExecutionResult
 from strawberry.types.execution import PreExecutionError
 
-from api.access import scope_of
+from api.access import refused, scope_of
 from api.at_hand import REQUEST
 from api.checks import Facts
 from api.event_stream import EventStreams
@@ -83,7 +83,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         except ClientDisconnect:  # nobody is there to be answered
             return
         except KnowledgeError as error:
-            response = refusal(facts_of(error), 200 if error.code.startswith("PERSISTED") else None)
+            response = refusal(facts_of(error), 200) if error.code.startswith("PERSISTED") else refused(error)
             response.headers["cache-control"] = "no-store"
         except HTTPException as error:
             # Strawberry says 400 where the method is at fault: a mutation that came as GET.

@@ -18,24 +18,26 @@ import orjson
 from starlette.types import Receive, Send
 from starlette.types import Scope as Asked
 
-from api.access import Admitting, header
+from api.access import Admitting, header, refused
 from api.at_hand import REQUEST, AtHand
 from api.checks import Facts
 from api.execution import facts_of
 from api.loaders import Context
+from api.places import Kind, Place, Places
 from api.refusals import refusal
 from api.spending import Spending
-from api.streams import EndedError, Operation, Places, RefusedError, Streams, misformed
+from api.streams import EndedError, Operation, Reader, RefusedError, Streams, misformed
 from api.wire import encoded
 from graph import received, strict_json
-from graph.errors import KnowledgeError, UnauthenticatedError
+from graph.errors import CrowdedError, KnowledgeError, RateError, UnauthenticatedError, UnavailableError
 from graph.scope import Scope
 
 PROTOCOL = "graphql-transport-ws"
-INIT_SECONDS = 10.0  # from the connection to its connection_init
+INIT_SECONDS = 3.0  # from the connection to its connection_init: clients say it at once
 OPERATIONS_MAX = 10  # of one connection, at a time
 ID_CHARS_MAX = 128  # of an operation: it is sent with each answer, and clients take 36
 _REASON_BYTES_MAX = 123  # of a close frame
+_TRY_AGAIN_LATER = 1013
 _LOG = logging.getLogger("whence.http")
 Message = Mapping[str, Any]
 
@@ -76,21 +78,24 @@ class LiveSockets:
         self.admission = admission
         self.spending = spending
         self.context = context
-        self._places = places
+        self.places = places
 
     async def __call__(self, asked: Asked, receive: Receive, send: Send) -> None:
         """Talk over one connection, or refuse it."""
         if not _same_origin(asked):
             facts = Facts("FORBIDDEN", "the page comes from elsewhere", "origin", None, "pages of this service")
             await refusal(facts, 403)(asked, receive, send)
-        elif not self._places.take():
-            facts = Facts("UNAVAILABLE", "there are too many streams", None, None, self._places.allowed)
-            await refusal(facts, 503)(asked, receive, send)
-        else:
-            try:
-                await _Conversation(self, asked, receive, send).hold()
-            finally:
-                self._places.give_back()
+            return
+        try:
+            place = self.places.for_stranger()
+        except CrowdedError as error:
+            await refused(error)(asked, receive, send)
+            return
+        conversation = _Conversation(self, place, asked, receive, send)
+        try:
+            await conversation.hold()
+        finally:
+            conversation.place.give_back()
 
 
 def _same_origin(asked: Asked) -> bool:
@@ -100,9 +105,14 @@ def _same_origin(asked: Asked) -> bool:
 
 
 class _Conversation:
-    """What is said over one connection."""
+    """What is said over one connection.
 
-    def __init__(self, sockets: LiveSockets, asked: Asked, receive: Receive, send: Send) -> None:
+    Attributes:
+        place: What is taken for it: a stranger's, and then its token's.
+    """
+
+    def __init__(self, sockets: LiveSockets, place: Place, asked: Asked, receive: Receive, send: Send) -> None:
+        self.place = place
         self._sockets = sockets
         self._asked = asked
         self._receive = receive
@@ -179,7 +189,14 @@ class _Conversation:
         if not isinstance(payload, dict | None):
             raise _ClosedError(4400, "The payload of connection_init must be an object or null")
         self._credentials = _credentials(cast(Message, payload or {})) or self._credentials
-        await self._admitted()
+        try:
+            known = self._sockets.places.of(await self._admitted(), Kind.WEBSOCKET)
+        except CrowdedError as error:
+            raise _ClosedError(4429, error.sentence()) from error
+        except UnavailableError as error:
+            raise _ClosedError(_TRY_AGAIN_LATER, error.sentence()) from error
+        self.place.give_back()
+        self.place = known
         await self._tell({"type": "connection_ack"})
 
     async def _admitted(self) -> Scope:
@@ -236,16 +253,27 @@ class _Conversation:
     async def _answer(self, name: str, operation: Operation) -> None:
         before = f'{{"id":{orjson.dumps(name).decode()},"type":"next","payload":'
         scope = await self._admitted()  # of a subscription again and again, of anything else this once
-        self._sockets.spending.require(scope)
-        try:
-            with received.allowed(received.ANSWER_BYTES_MAX):
-                answers = await self._sockets.streams.open(operation, self._sockets.context(scope), self._admitted)
+        spending = self._sockets.spending
+        spending.require(scope)
+        with received.allowed(received.ANSWER_BYTES_MAX):
+            try:
+                reader = Reader(self._admitted, spending)
+                answers = await self._sockets.streams.open(operation, self._sockets.context(scope), reader)
                 async with aclosing(answers):
                     async for sent in answers:
+                        if isinstance(sent, RateError):
+                            await self._hold_back(name, sent)
+                            continue
                         for body, _ in sent or ():
                             await self._send({"type": "websocket.send", "text": f"{before}{body.decode()}}}"})
-        finally:
-            self._sockets.spending.spend(scope, received.taken())
+            finally:
+                spending.spend(scope, received.untold())
+
+    async def _hold_back(self, name: str, why: RateError) -> None:
+        """Say why an operation sends nothing for now, in a message that every client takes."""
+        facts = facts_of(why)
+        payload = {"id": name, "message": facts.message, "extensions": facts.extensions}
+        await self._tell({"type": "ping", "payload": payload})
 
     async def _refuse(self, name: str, refused: RefusedError) -> None:
         await self._tell({"id": name, "type": "error", "payload": refused.errors})

@@ -107,6 +107,13 @@ class Metrics(Observer):
         self._blocks = Histogram(
             "whence_context_block_tokens", "Tokens of context blocks.", registry=to, buckets=_TOKENS
         )
+        self._streams = Gauge(
+            "whence_streams_open",
+            "Streams that are open: websockets, server-sent events, and websockets that did not say yet who they are.",
+            ("kind",),
+            registry=to,
+            multiprocess_mode="livesum",
+        )
         self._vectors = Counter("whence_vectors_written", "Vectors that were written.", registry=to)
         self._vectors_due = Gauge(
             "whence_vectors_due_events",
@@ -122,7 +129,7 @@ class Metrics(Observer):
             route: The route's own path, with its parameters unfilled.
             method: As it was sent.
             status: 0 where nothing was sent.
-            seconds: From its beginning to its end.
+            seconds: From its beginning to its end; for a stream, to the beginning of its answer.
             kind: Of the operation, where it is one of GraphQL.
         """
         named = method if method in _METHODS else "other"
@@ -167,6 +174,10 @@ class Metrics(Observer):
     def block(self, tokens: int) -> None:
         """Note how large a context block was."""
         self._blocks.observe(tokens)
+
+    def streams(self, kind: str, change: int) -> None:
+        """Count the streams that are open."""
+        self._one(self._streams, kind).inc(change)
 
     def embedded(self, vectors: int) -> None:
         """Count vectors."""

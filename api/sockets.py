@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import TYPE_CHECKING
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from api.connections import Patience
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGISendEvent
 
 CLOSE_SECONDS = 5.0  # a reader has so long to take the rest, and the reason
 _TRY_AGAIN_LATER = 1013
@@ -30,6 +34,12 @@ class BoundedSocket(WebSocketsSansIOProtocol):
         """Forget the bounds."""
         self._patience.stop()
         super().connection_lost(exc)
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """Send what the application says; its refusal ends the handshake, or uvicorn would log an error for each."""
+        await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True
 
     def pause_writing(self) -> None:
         """Give a reader that does not keep up some time; what it says meanwhile has to wait as well."""

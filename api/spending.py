@@ -1,8 +1,9 @@
 """How fast a token may spend: a unit for each request, and one more for each 10 kB that the database sent for it.
 
-So a batch under many aliases, or one large walk, costs what it takes, and not what it looks like. A token that has
-spent more than it had is refused until it has earned that back; ten seconds' worth may be saved up. Each process counts
-for itself.
+So a batch under many aliases, or one large walk, costs what it takes, and not what it looks like. A stream pays as it
+goes, for what it is sent as well: much of that was read once for all who follow. A token that has spent more than it
+had is refused, or its streams wait, until it has earned that back; ten seconds' worth may be saved up. Each process
+counts for itself.
 """
 
 from __future__ import annotations
@@ -46,22 +47,25 @@ class Spending:
         Raises:
             RateError: it has spent all it had; says when to come again.
         """
-        if scope.rate is None:
-            return
-        purse = self._filled(scope, scope.rate)
-        if purse.units < 1:
-            wait = math.ceil((1 - purse.units) / scope.rate)
-            raise RateError(
-                "the token spends faster than it may",
-                allowed=f"{scope.rate:,} units a second: one for a request, and one for each 10 kB that it reads",
-                retry_after=wait,
-            )
-        purse.units -= 1
-
-    def spend(self, scope: Scope, bytes_read: int) -> None:
-        """Take what a request has cost beside its unit, once it is known."""
+        if (spent := self.spent(scope)) is not None:
+            raise spent
         if scope.rate is not None:
-            self._filled(scope, scope.rate).units -= bytes_read // UNIT_BYTES
+            self._filled(scope, scope.rate).units -= 1
+
+    def spent(self, scope: Scope) -> RateError | None:
+        """What is said to a caller who has to wait; None to one who has not."""
+        if scope.rate is None or (units := self._filled(scope, scope.rate).units) >= 1:
+            return None
+        return RateError(
+            "the token spends faster than it may",
+            allowed=f"{scope.rate:,} units a second: one for a request, and one for each 10 kB that it reads",
+            retry_after=math.ceil((1 - units) / scope.rate),
+        )
+
+    def spend(self, scope: Scope, bytes_moved: int) -> None:
+        """Take what a request has cost beside its unit, as soon as it is known."""
+        if scope.rate is not None:
+            self._filled(scope, scope.rate).units -= bytes_moved / UNIT_BYTES
 
     def _filled(self, scope: Scope, rate: int) -> _Purse:
         now = self._clock()

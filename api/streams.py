@@ -28,18 +28,19 @@ from api.execution import REQUEST_SECONDS, ServedSchema, told
 from api.live import Followed
 from api.loaders import Context, Loaders
 from api.selections import Asked, OrdinaryError
+from api.spending import Spending
 from api.types import KnowledgeEvent
 from api.wire import encoded
 from graph import received
-from graph.errors import UnavailableError
-from graph.feed import PAGE, Batch
+from graph.errors import RateError, UnavailableError
+from graph.feed import PAGE, Batch, Made
 from graph.rows import Row
+from graph.scope import Scope
 
 EXECUTED = 64  # events at a time where graphql-core answers: what hangs on them is in memory at once
-STREAMS_MAX = 400  # half of all connections: the others are for those who ask once
 AWAY_SECONDS = 1.0  # between two questions while the database is away
-Write = Callable[[Sequence[Row]], Awaitable[list[bytes]]]
-Admitted = Callable[[], Awaitable[object]]
+QUIET_SECONDS = 5.0  # one who waits until its token may spend again is told so this often
+Write = Callable[[Sequence[Row]], Awaitable[Made]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,31 +93,24 @@ class RefusedError(Exception):
         return cls([{"message": facts.message, "extensions": facts.extensions}])
 
 
-class Places:
-    """How many streams may be open, whichever way they go over the wire."""
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who has the answers of a stream, and pays for them.
 
-    allowed = f"at most {STREAMS_MAX} streams at a time; the same one later, or several over one websocket"
+    Attributes:
+        admitted: Its scope, while it may still have answers; it is asked before each of them.
+        spending: What it has left.
+    """
 
-    def __init__(self) -> None:
-        self._taken = 0
-
-    def take(self) -> bool:
-        """Take a place, to be given back; False where there is none."""
-        if self._taken >= STREAMS_MAX:
-            return False
-        self._taken += 1
-        return True
-
-    def give_back(self) -> None:
-        """Let another have it."""
-        self._taken -= 1
+    admitted: Callable[[], Awaitable[Scope]]
+    spending: Spending
 
 
 class EndedError(Exception):
     """The service ends; what was followed can be followed on from where it was, once it is there again."""
 
 
-Answers = AsyncGenerator[Sequence[Sent] | None, None]
+Answers = AsyncGenerator[Sequence[Sent] | RateError | None, None]
 
 
 class Streams:
@@ -133,20 +127,21 @@ class Streams:
         """Whether it is a subscription."""
         return self._schema.kind(operation.text, operation.name) is OperationType.SUBSCRIPTION
 
-    async def open(self, operation: Operation, context: Context, admitted: Admitted) -> Answers:
+    async def open(self, operation: Operation, context: Context, reader: Reader) -> Answers:
         """What an operation sends.
 
         Args:
             operation: Which.
             context: What its resolvers share.
-            admitted: Returns where the caller may still have answers; it is asked before each of them.
+            reader: Who has the answers.
 
         Returns:
-            Answers as they come, several at a time, and None wherever there has been none for some seconds.
+            Answers as they come, several at a time; None wherever there has been none for some seconds, and the error
+            that says why where there is none until the reader's token may spend again.
 
         Raises:
             RefusedError: here, or for the first answer; nothing was executed.
-            KnowledgeError: with an answer, what ``admitted`` raised.
+            KnowledgeError: with an answer, what asking for the reader's scope raised.
             EndedError: in place of an answer.
         """
         if not self.follows(operation):
@@ -159,7 +154,10 @@ class Streams:
         source = await source if asyncio.iscoroutine(source) else source
         if isinstance(source, ExecutionResult):
             raise RefusedError(_formatted([told(error) for error in source.errors or ()]))
-        return _written(cast(Followed, source), self._writer(document, operation, executor, context), admitted)
+        following = _Following(
+            reader, self._writer(document, operation, executor, context), context.service.feed.ending
+        )
+        return following.answers(cast(Followed, source))
 
     async def _once(self, operation: Operation, context: Context) -> Answers:
         result = await self._schema.execute(
@@ -213,35 +211,61 @@ def _formatted(errors: Iterable[GraphQLError]) -> list[Mapping[str, Any]]:
     return [error.formatted for error in errors]
 
 
-async def _written(source: Followed, writer: Writer, admitted: Admitted) -> Answers:
-    async with aclosing(source):
-        async for batch in source.batches:
-            if batch is None:
-                await _is_known(admitted)
-                yield None
-                continue
-            for at in range(0, len(batch.events), writer.together):
-                sent = await _sent(batch, at, writer)
-                while not await _is_known(admitted):
+@dataclass(frozen=True, slots=True)
+class _Following:
+    """One reader of events.
+
+    Attributes:
+        reader: Who has the answers.
+        writer: Makes them.
+        ending: Set when the service ends.
+    """
+
+    reader: Reader
+    writer: Writer
+    ending: asyncio.Event
+
+    async def answers(self, source: Followed) -> Answers:
+        """What is sent of all events, while the reader is known, and as fast as it may spend."""
+        async with aclosing(source):
+            async for batch in source.batches:
+                if batch is None:
+                    await self._scope()
                     yield None
-                yield sent
-    raise EndedError
+                    continue
+                for at in range(0, len(batch.events), self.writer.together):
+                    sent, bytes_read = await self._made(batch, at)
+                    # What waits is this much at most; all else is read when it goes on.
+                    while not isinstance(found := await self._scope(), Scope):
+                        yield found
+                        await self._rest(AWAY_SECONDS if found is None else min(found.retry_after, QUIET_SECONDS))
+                    moved = bytes_read + received.untold() + sum(len(each.body) for each in sent)
+                    self.reader.spending.spend(found, moved)
+                    yield sent
+        raise EndedError
 
+    async def _made(self, batch: Batch, at: int) -> tuple[list[Sent], int]:
+        events, writer = batch.events[at : at + self.writer.together], self.writer
+        made = await batch.shared((writer.key, at), partial(writer.write, events), lasting=writer.lasting)
+        sent = [Sent(body, event["seq"]) for body, event in zip(made.bodies, events, strict=True)]
+        return sent, made.bytes_read
 
-async def _sent(batch: Batch, at: int, writer: Writer) -> list[Sent]:
-    events = batch.events[at : at + writer.together]
-    bodies = await batch.shared((writer.key, at), partial(writer.write, events), lasting=writer.lasting)
-    return [Sent(body, event["seq"]) for body, event in zip(bodies, events, strict=True)]
+    async def _scope(self) -> Scope | RateError | None:
+        """The reader's, where it may have answers now; why not, and None where that cannot be found out now."""
+        try:
+            scope = await self.reader.admitted()
+        except UnavailableError:
+            return None
+        return self.reader.spending.spent(scope) or scope
 
-
-async def _is_known(admitted: Admitted) -> bool:
-    """Whether the caller may still have answers; False, after a while, where that cannot be found out now."""
-    try:
-        await admitted()
-    except UnavailableError:
-        await asyncio.sleep(AWAY_SECONDS)
-        return False
-    return True
+    async def _rest(self, seconds: float) -> None:
+        """Wait, unless the service ends."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.ending.wait()
+        except TimeoutError:
+            return
+        raise EndedError
 
 
 def _laid(asked: Asked) -> Write:
@@ -253,8 +277,8 @@ def _laid(asked: Asked) -> Write:
     ((name, nodes),) = asked.roots().items()
     lay = written.event(asked, asked.below(nodes, "KnowledgeEvent"))
 
-    async def write(events: Sequence[Row]) -> list[bytes]:
-        return [encoded({"data": {name: lay(row)}}) for row in events]
+    async def write(events: Sequence[Row]) -> Made:
+        return Made([encoded({"data": {name: lay(row)}}) for row in events], 0)
 
     return write
 
@@ -266,12 +290,13 @@ class _Executed:
         self._executor = executor
         self._context = context
 
-    async def write(self, events: Sequence[Row]) -> list[bytes]:
+    async def write(self, events: Sequence[Row]) -> Made:
         loaders = Loaders(self._context.service)
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 with received.allowed(received.ANSWER_BYTES_MAX):
-                    return await asyncio.gather(*(self._one(row, loaders) for row in events))
+                    bodies = await asyncio.gather(*(self._one(row, loaders) for row in events))
+                    return Made(bodies, received.untold())
         except TimeoutError as error:
             raise UnavailableError("events could not be answered in time", allowed="less of each") from error
 

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api import tracing
 from api.at_hand import REQUEST, AtHand
 from api.metrics import Metrics
+from api.wire import STREAM_MEDIA
 from graph import received
 
 # What every answer has that does not say otherwise itself. What is known of a project is kept by nobody on the way.
@@ -33,6 +34,7 @@ _NAMES = frozenset({*dict(_SAFETY), _POLICY})
 _PLAIN = (*_SAFETY, (_POLICY, _NOTHING))  # of most answers
 # Behind TLS alone: elsewhere browsers pay no heed to it, and must not.
 _TLS = (b"strict-transport-security", b"max-age=31536000")
+_STREAM = STREAM_MEDIA.encode()
 _LOG = logging.getLogger("whence.http")
 
 
@@ -58,14 +60,13 @@ class Traced:
         self._asked()
         at_hand = AtHand.of(scope["headers"])
         token = REQUEST.set(at_hand)
-        started, status = time.perf_counter(), 0
+        answer = _Answer(scope, at_hand)
 
         async def sending(message: Message) -> None:
-            nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
-                own = message.get("headers", ())
-                message["headers"] = [*own, *_safety(own, scope), (b"x-request-id", at_hand.id.encode())]
+                answer.begin(message)
+                if answer.streams:  # it may go on for days; what a caller waits for is its beginning
+                    self._count(answer)
             await send(message)
 
         with tracing.request(at_hand, scope["method"], scope["headers"]) as span:
@@ -73,31 +74,63 @@ class Traced:
                 with received.allowed(received.ANSWER_BYTES_MAX):
                     await self.app(scope, receive, sending)
             finally:
-                self._note(scope, status, time.perf_counter() - started, at_hand, span)
+                if not answer.streams:
+                    self._count(answer)
+                self._note(answer, span)
                 REQUEST.reset(token)
                 self._asked()
 
-    def _note(
-        self, scope: Scope, status: int, seconds: float, at_hand: AtHand, span: tracing.RequestSpan | None
-    ) -> None:
-        """Tell the trace, the metrics and the log how a request went."""
-        route, method = _route(scope), scope["method"]
-        if span is not None:
-            span.note(route, status)
+    def _count(self, answer: _Answer) -> None:
+        """Tell the metrics how a request went."""
         if self._metrics is not None:
-            self._metrics.request(route, method, status, seconds, at_hand.kind)
+            route, method = _route(answer.scope), answer.scope["method"]
+            self._metrics.request(route, method, answer.status, answer.seconds(), answer.at_hand.kind)
+
+    def _note(self, answer: _Answer, span: tracing.RequestSpan | None) -> None:
+        """Tell the trace and the log how a request went."""
+        scope, at_hand = answer.scope, answer.at_hand
+        if span is not None:
+            span.note(_route(scope), answer.status)
         admitted = scope.get("state", {}).get("scope")
         facts = {
             "actor": admitted and f"{admitted.actor.issuer}:{admitted.actor.subject}",
             "token": admitted and admitted.id,
-            "method": method,
+            "method": scope["method"],
             "path": quote(scope["path"], errors="replace"),
-            "status": status,
-            "ms": round(seconds * 1000, 1),
+            "status": answer.status,
+            "ms": round(answer.seconds() * 1000, 1),
             "kind": at_hand.kind,
             "operation": at_hand.operation,
         }
         _LOG.info("answered", extra={"facts": facts})
+
+
+class _Answer:
+    """A request on its way to its answer.
+
+    Attributes:
+        scope: The request's.
+        at_hand: What else is known of it.
+        status: 0 while nothing was sent.
+        streams: Whether it goes on for as long as its reader likes.
+    """
+
+    def __init__(self, scope: Scope, at_hand: AtHand) -> None:
+        self.scope = scope
+        self.at_hand = at_hand
+        self.status = 0
+        self.streams = False
+        self._started = time.perf_counter()
+
+    def begin(self, message: Message) -> None:
+        """Read the head, and give it what every answer has."""
+        self.status, own = message["status"], message.get("headers", ())
+        self.streams = any(name == b"content-type" and value.startswith(_STREAM) for name, value in own)
+        message["headers"] = [*own, *_safety(own, self.scope), (b"x-request-id", self.at_hand.id.encode())]
+
+    def seconds(self) -> float:
+        """How long ago the request began."""
+        return time.perf_counter() - self._started
 
 
 def _safety(own: Iterable[tuple[bytes, bytes]], scope: Scope) -> tuple[tuple[bytes, bytes], ...]:

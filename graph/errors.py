@@ -140,6 +140,10 @@ class RateError(LimitError):
         self.retry_after = retry_after
 
 
+class CrowdedError(LimitError):
+    """As many are open at once as may be; one of them has to end first."""
+
+
 class UnavailableError(KnowledgeError):
     """The database cannot be had now; the same request may succeed later."""
 

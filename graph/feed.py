@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from graph import received
 from graph.errors import KnowledgeError
@@ -37,6 +38,18 @@ REST_SECONDS = (0.5, 5.0)  # after a failure, doubled each time
 _LOG = logging.getLogger("whence.feed")
 
 
+class Made(NamedTuple):
+    """What was made of events.
+
+    Attributes:
+        bodies: One for each.
+        bytes_read: What the database sent for them.
+    """
+
+    bodies: list[bytes]
+    bytes_read: int
+
+
 @dataclass(eq=False, slots=True)
 class Batch:
     """Events of one project, one after the other: at least one, at most ``PAGE``.
@@ -46,16 +59,14 @@ class Batch:
     """
 
     events: Sequence[Row]
-    _made: dict[Hashable, asyncio.Task[list[bytes]]] = field(
-        default_factory=dict[Hashable, "asyncio.Task[list[bytes]]"]
-    )
+    _made: dict[Hashable, asyncio.Task[Made]] = field(default_factory=dict[Hashable, "asyncio.Task[Made]"])
 
     @property
     def last(self) -> int:
         """The position of the newest."""
         return self.events[-1]["seq"]
 
-    async def shared(self, key: Hashable, make: Callable[[], Awaitable[list[bytes]]], *, lasting: bool) -> list[bytes]:
+    async def shared(self, key: Hashable, make: Callable[[], Awaitable[Made]], *, lasting: bool) -> Made:
         """What is made of the events, made once for all who ask for it by the same key.
 
         Args:
@@ -76,7 +87,7 @@ class Batch:
         except Exception:
             self._made.pop(key, None)
             raise
-        if not lasting or sum(map(len, made)) > SHARED_BYTES:
+        if not lasting or sum(map(len, made.bodies)) > SHARED_BYTES:
             self._made.pop(key, None)
         return made
 
@@ -85,7 +96,7 @@ class Batch:
         self._made.clear()
 
 
-async def _awaited(make: Callable[[], Awaitable[list[bytes]]]) -> list[bytes]:
+async def _awaited(make: Callable[[], Awaitable[Made]]) -> Made:
     return await make()
 
 
@@ -167,6 +178,7 @@ class Feed:
         self._tails: dict[str, _Tail] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._polling: asyncio.Task[None] | None = None
+        self._ending = asyncio.Event()
 
     @property
     def followers(self) -> int:
@@ -178,8 +190,15 @@ class Feed:
         if project in self._tails:
             self._tails[project].woken.set()
 
+    @property
+    def ending(self) -> asyncio.Event:
+        """Set once what is followed from now on is ended."""
+        return self._ending
+
     def end(self) -> None:
         """End what everybody follows; each has what was given to it, and can go on from there."""
+        self._ending.set()
+        self._ending = asyncio.Event()
         for tail in list(self._tails.values()):
             tail.over = True
             tail.pulse()

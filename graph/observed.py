@@ -40,6 +40,9 @@ class Observer:
     def block(self, tokens: int) -> None:
         """A context block of so many tokens was made."""
 
+    def streams(self, kind: str, change: int) -> None:
+        """So many more streams of a kind are open, or so many fewer."""
+
     def embedded(self, vectors: int) -> None:
         """So many vectors were written."""
 

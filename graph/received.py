@@ -24,6 +24,7 @@ class _Allowance:
     most: int
     left: int
     within: int = 0  # what those that were opened within it took
+    told: int = 0  # what ``untold`` said of it
 
 
 _ALLOWANCE: ContextVar[_Allowance | None] = ContextVar("allowance", default=None)
@@ -63,10 +64,13 @@ def passed() -> int | None:
     return allowance.most if allowance is not None and allowance.left < 0 else None
 
 
-def taken() -> int:
-    """How many bytes were counted under the bound in force here, and under those that were set within it."""
+def untold() -> int:
+    """How many bytes were counted since this was asked before, under the bound in force here and those within it."""
     allowance = _ALLOWANCE.get()
-    return 0 if allowance is None else allowance.most - allowance.left + allowance.within
+    if allowance is None:
+        return 0
+    before, allowance.told = allowance.told, allowance.most - allowance.left + allowance.within
+    return allowance.told - before
 
 
 class _CountedSocket(AsyncBoltSocket):

@@ -16,6 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from api.access import Admitting, Everyone
+from api.metrics import Metrics
 from api.serving import serve
 from api.settings import Settings
 from graph.commands import Command
@@ -29,7 +30,9 @@ Answer = dict[str, Any]
 
 
 @asynccontextmanager
-async def serving(service: Service, admission: Admitting | None = None) -> AsyncGenerator[str]:
+async def serving(
+    service: Service, admission: Admitting | None = None, metrics: Metrics | None = None
+) -> AsyncGenerator[str]:
     """The address of a server, as host:port, until it has ended in order."""
     bound: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     running = asyncio.create_task(
@@ -37,6 +40,7 @@ async def serving(service: Service, admission: Admitting | None = None) -> Async
             service,
             Settings(home=Path("/nowhere")),
             admission or Everyone(IMPORTER),
+            metrics=metrics,
             ready=lambda host, port: bound.set_result(f"{host}:{port}"),
         )
     )
