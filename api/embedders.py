@@ -14,6 +14,8 @@ from graph.rankers import ranker
 from graph.retrieval import Retrieval
 from graph.service import Service
 
+START_SECONDS = 15.0  # for a question of a command: the model begins with it, in one second or, on a busy machine, ten
+
 
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncGenerator[Embedder | None]:
@@ -33,5 +35,5 @@ async def retrieving(settings: Settings, service: Service) -> AsyncGenerator[Ret
         if embedder is None:
             yield Retrieval(service, None, ranker(settings.ranker))
         else:
-            semantic = Semantic(embedder, Representations(service.store, embedder.profile))
+            semantic = Semantic(embedder, Representations(service.store, embedder.profile), START_SECONDS)
             yield Retrieval(service, semantic, ranker(settings.ranker))

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from api.access import Everyone
 from api.app import create_app
+from api.embedders import START_SECONDS
 from api.settings import ANONYMOUS, Settings
 from graph import aging
 from graph.commands import read_command
@@ -26,7 +27,7 @@ from graph.embedding.embedder import Embedder
 from graph.embedding.filler import Filler
 from graph.embedding.profile import Profile
 from graph.embedding.representations import Representations, Wanted
-from graph.embedding.semantic import Semantic
+from graph.embedding.semantic import QUERY_SECONDS, Semantic
 from graph.errors import LimitError, UnavailableError, ValidationError
 from graph.filters import Filter
 from graph.knowledge import AGING, Actor, ActorType, Kind, State
@@ -484,13 +485,16 @@ class Meanings:
 
     Attributes:
         away: Whether it cannot be had.
+        seconds: How long it was given for its last question.
     """
 
     def __init__(self) -> None:
         self.profile = Profile("said", 2, "0" * 64, lexical_weight=0.3, admission=0.5)
         self.away = False
+        self.seconds = 0.0
 
-    async def query(self, _text: str, _seconds: float) -> list[float]:
+    async def query(self, _text: str, seconds: float) -> list[float]:
+        self.seconds = seconds
         if self.away:
             raise UnavailableError("the embedder cannot be had")
         return [1.0, 0.0]
@@ -545,6 +549,17 @@ def test_meaning_finds_nothing_retired_forgotten_or_filtered(world: World) -> No
         ("new", ("supersedes", "old"), "SEMANTIC")
     ]
     assert found.omissions == [("old", "retired")]
+
+
+def test_who_starts_the_model_for_one_question_gives_it_longer(world: World) -> None:
+    world.propose(depot="The depot closes at six")
+    meanings = with_meaning(world, depot=0.8)
+    assert world.found("depot") == ["depot"]
+    assert meanings.seconds == QUERY_SECONDS
+    vectors = Representations(world.service.store, meanings.profile)
+    world.retrieval = Retrieval(world.service, Semantic(cast("Embedder", meanings), vectors, START_SECONDS))
+    assert world.found("depot") == ["depot"]
+    assert meanings.seconds == START_SECONDS > QUERY_SECONDS
 
 
 def test_what_words_found_leaves_meaning_its_share_of_the_budget(world: World) -> None:

@@ -17,11 +17,13 @@ class Semantic:
     Args:
         embedder: Makes the vector of a question.
         representations: The same model's vectors of nodes.
+        seconds: How long the model may take to read a question.
     """
 
-    def __init__(self, embedder: Embedder, representations: Representations) -> None:
+    def __init__(self, embedder: Embedder, representations: Representations, seconds: float = QUERY_SECONDS) -> None:
         self._embedder = embedder
         self._representations = representations
+        self._seconds = seconds
 
     @property
     def profile(self) -> Profile:
@@ -34,7 +36,7 @@ class Semantic:
         Raises:
             LimitError, UnavailableError, ValidationError: the model cannot be had in time, or never takes such a text.
         """
-        return await self._embedder.query(text, QUERY_SECONDS)
+        return await self._embedder.query(text, self._seconds)
 
     def sought(self, vector: Vector, limit: int) -> dict[str, Any]:
         """The parameters by which a statement finds the nodes that lie nearest, 1 to 1,000 of them."""
