@@ -20,6 +20,7 @@ from api.execution import Plans
 from api.kept import KeptAnswers, Made
 from api.plans import Plan
 from api.selections import Variables
+from api.streams import misformed
 from api.wire import BODY_BYTES_MAX, GRAPHQL_MEDIA, JSON_MEDIA, encoded, prefers_graphql, takes_stream_alone
 from graph import strict_json
 from graph.compiled import CompiledReads
@@ -94,13 +95,10 @@ class Direct:
         if not isinstance(asked, dict):
             return None
         fields = cast("dict[str, Any]", asked)
-        text, variables, name = fields.get("query"), fields.get("variables"), fields.get("operationName")
-        if not isinstance(text, str) or not (variables is None or isinstance(variables, dict)):
+        if misformed(fields) or not fields.get("query") or fields.get("extensions"):
             return None
-        if not (name is None or isinstance(name, str)) or fields.get("extensions"):
-            return None
-        plan = self.plans.known(text, name)
-        return None if plan is None else (plan, cast("dict[str, Any]", variables or {}))
+        plan = self.plans.known(fields["query"], fields.get("operationName"))
+        return None if plan is None else (plan, fields.get("variables") or {})
 
 
 async def _send(send: Send, body: bytes, *, graphql: bool) -> None:

@@ -1082,6 +1082,18 @@ def test_a_body_that_is_no_request_is_refused_in_json(api: Api, body: bytes, sta
     assert error["extensions"]["code"] == ("LIMIT" if status == 413 else "VALIDATION")
 
 
+@pytest.mark.parametrize("more", ["extensions", "variables", "operationName", "query"])
+@pytest.mark.parametrize("value", [0, False, 1.5, []], ids=json.dumps)
+def test_a_request_of_a_wrong_form_is_refused_also_where_its_query_has_a_plan(
+    api: Api, more: str, value: object
+) -> None:
+    query = '{ knowledgeList(project: "P") { edges { cursor } } }'
+    assert api.ask(query) == api.ask(query) == {"knowledgeList": {"edges": []}}
+    response = api.send("POST", "/graphql", content=json.dumps({"query": query} | {more: value}), headers=JSON_TYPE)
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["message"].startswith(f"`{more}` must be")
+
+
 def test_a_body_that_hides_its_length_is_counted_all_the_same(api: Api) -> None:
     async def endless() -> AsyncIterator[bytes]:
         for _ in range(20):
