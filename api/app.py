@@ -24,6 +24,7 @@ from api.explorer import Explorer
 from api.graphql_endpoint import GraphQLEndpoint
 from api.live_socket import LiveSockets
 from api.metrics import Metrics
+from api.origins import Origins
 from api.places import Places
 from api.refusals import Answer, refusal
 from api.routes import Routes
@@ -127,4 +128,5 @@ def create_app(
         ],
         exception_handlers={RoutingError: _unrouted, Exception: _failed},
     )
-    return Traced(Admitted(Direct(framework, plans, reads), admission, spending), asked, metrics)
+    admitted = Admitted(Direct(framework, plans, reads), admission, spending)
+    return Traced(Origins(admitted, settings.origins), asked, metrics)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import orjson
 from starlette.types import Receive, Send
@@ -24,7 +23,6 @@ from api.checks import Facts
 from api.execution import facts_of
 from api.loaders import Context
 from api.places import Kind, Place, Places
-from api.refusals import refusal
 from api.spending import Spending
 from api.streams import EndedError, Operation, Reader, RefusedError, Streams, misformed
 from api.wire import encoded
@@ -82,10 +80,6 @@ class LiveSockets:
 
     async def __call__(self, asked: Asked, receive: Receive, send: Send) -> None:
         """Talk over one connection, or refuse it."""
-        if not _same_origin(asked):
-            facts = Facts("FORBIDDEN", "the page comes from elsewhere", "origin", None, "pages of this service")
-            await refusal(facts, 403)(asked, receive, send)
-            return
         try:
             place = self.places.for_stranger()
         except CrowdedError as error:
@@ -96,12 +90,6 @@ class LiveSockets:
             await conversation.hold()
         finally:
             conversation.place.give_back()
-
-
-def _same_origin(asked: Asked) -> bool:
-    """Whether a page of this service asks, or none: a page of elsewhere may connect without asking first."""
-    origin, host = header(asked, b"origin"), header(asked, b"host")
-    return origin is None or urlsplit(origin).netloc.lower() == (host or "").lower()
 
 
 class _Conversation:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,11 +15,14 @@ from api.logs import FORMS, TEXT
 from api.trust import Trust, checked_trust
 from graph import rankers
 from graph.embedding.choice import DEFAULT, Choice
-from graph.errors import ValidationError
+from graph.errors import ValidationError, quoted
 from graph.ingestion.chat import NOBODY, ChatChoice
 from graph.knowledge import Actor, ActorType
 
 ANONYMOUS = Actor("whence", "anonymous", ActorType.SERVICE)
+ANY_ORIGIN = "*"
+ORIGINS_MAX = 100
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")  # as browsers write it
 _STAGE = "WHENCE_STAGE_"
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -29,7 +33,7 @@ class Settings:
 
     ``neo4j_uri`` is None where the embedded server is to be used; ``actor`` acts where a caller names nobody;
     ``ranker`` names one; ``stages`` names, by the step of ingestion, what takes the place of the default; ``trust``
-    says whose tokens are taken beside our own.
+    says whose tokens are taken beside our own; pages of ``origins`` may ask as those of our own.
     """
 
     home: Path
@@ -45,6 +49,7 @@ class Settings:
     stages: Mapping[str, str] = field(default_factory=dict[str, str])
     log_format: str = TEXT
     trust: Trust | None = None
+    origins: Sequence[str] = ()
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -55,7 +60,8 @@ class Settings:
 
         Raises:
             ValidationError: WHENCE_LOG names no level, WHENCE_LOG_FORMAT no form, WHENCE_RANKER no ranker,
-                WHENCE_EMBEDDER_DIMENSIONS is no number, or an issuer of tokens cannot be trusted so.
+                WHENCE_EMBEDDER_DIMENSIONS is no number, WHENCE_ORIGINS names what is no origin, or an issuer of
+                tokens cannot be trusted so.
         """
         given = {name: value for name, value in (environment or os.environ).items() if value}
         level = given.get("WHENCE_LOG", "INFO").upper()
@@ -84,6 +90,7 @@ class Settings:
                 name.removeprefix(_STAGE).lower(): where for name, where in given.items() if name.startswith(_STAGE)
             },
             trust=_trust(given),
+            origins=_origins(given),
         )
 
     @property
@@ -109,6 +116,18 @@ def _trust(given: Mapping[str, str]) -> Trust | None:
         "type_claim": given.get("WHENCE_OIDC_TYPE_CLAIM", trust.type_claim),
     }
     return checked_trust(replace(trust, **claims))
+
+
+def _origins(given: Mapping[str, str]) -> tuple[str, ...]:
+    named = (part.strip() for part in given.get("WHENCE_ORIGINS", "").split(","))
+    origins = tuple(dict.fromkeys(part for part in named if part))
+    allowed = f"{ANY_ORIGIN}, or at most {ORIGINS_MAX} such as http://localhost:3000 with commas between"
+    if len(origins) > ORIGINS_MAX:
+        raise ValidationError(f"there are {len(origins)} origins", field="WHENCE_ORIGINS", allowed=allowed)
+    for origin in origins:
+        if origin != ANY_ORIGIN and not _ORIGIN.fullmatch(origin):
+            raise ValidationError(f"{quoted(origin)} is no origin", field="WHENCE_ORIGINS", allowed=allowed)
+    return origins
 
 
 def _embedder(given: Mapping[str, str]) -> Choice:
