@@ -78,6 +78,7 @@ _BELOW = re.compile(
 )
 _OF_WHAT = r"(?:[ ](?:for|of|on|from|at|f\u00fcr|von|de|del|pour|para)(?:[ ][\w.@/'-]{1,40}){1,4}?)?"
 _LINE_BEFORE = re.compile(r"(?:^|\n)[ \t>*+#|-]*[\w.\" '*_`<>/-]{0,40}$")
+_LINE_CHARS = 80  # behind a value, in which its line is to end
 _CLOSES_LINE = ' \t*_`|.,;)"'
 _SAID_UNSPACED = re.compile(
     "(?:(?:\u662f|\u4e3a|\u70ba|\u306f|\uc740|\ub294|\uc774|\u0e04\u0e37\u0e2d))?[ ]{0,2}[:=]?[ ]{0,2}[\"'`]?"
@@ -221,6 +222,5 @@ def _in_sentence(text: str, at: int, found: re.Match[str], end: int, name: _Name
 def _alone_in_line(text: str, start: int, end: int) -> bool:
     first = max(0, start - _NAMES_BEFORE)
     before = ("" if first else "\n") + text[first:start]
-    line_end = text.find("\n", end)
-    rest = text[end : line_end if line_end >= 0 else None][:80]
+    rest = text[end : end + _LINE_CHARS].partition("\n")[0]
     return not rest.strip(_CLOSES_LINE) and _LINE_BEFORE.search(before) is not None

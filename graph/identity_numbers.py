@@ -6,7 +6,7 @@ A number without separators that one check digit alone confirms is one only wher
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,7 +21,9 @@ _FILES = frozenset(
 )
 _DOMAIN = re.compile(r"@(?:[\w-]{1,63}+\.){1,8}([^\W\d_]{2,24}|xn--[a-z0-9-]{2,59})(?![\w-]|\.\w)(?!\()")
 _USER_BACKWARDS = re.compile(r"(?:[^\W_]|[._%+-])+")
-_IN_ADDRESS = re.compile(r"//[^\s/:]*(?::(?!\d{1,5}/)[^\s@]*|[^\s/]*)\Z")  # who signs in where, as addresses write it
+_IN_ADDRESS = re.compile(
+    r"//[^\s/:]*+(?::(?!\d{1,5}/)[^\s@]*+|[^\s/]*+)\Z"
+)  # who signs in where, as addresses write it
 _ADDRESS_CHARS = 256  # before the mail sign of one
 _NOT_MAIL = re.compile(r":[~\w.-]{0,64}/")  # the place on a machine, as version control and copying write it
 
@@ -112,6 +114,7 @@ _RUN = re.compile(r"[0-9](?<![\w.+/@-][0-9])[0-9]{8,18}+(?![\w@-]|[.,/]\d)")
 _TIMESTAMP = re.compile(
     r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-3])[0-5]\d[0-5]\d(?:\d{3})?"
 )
+_TIMESTAMP_DIGITS = (14, 17)
 # By how it is written: 0 is a digit, A a letter in upper case, and anything else stands for itself.
 _SHAPES: Mapping[str, Sequence[_Number]] = {
     "0000 0000 0000 0000": (_CARD,),
@@ -239,7 +242,8 @@ def personal(seen: Seen, checked: Checked) -> Iterator[Span]:
     if "000000000" in shape:
         for found in _RUN.finditer(text):
             start, end = found.span()
-            if (kind := numbers.kind(start, end, *_RUNS[end - start])) and not _TIMESTAMP.fullmatch(found[0]):
+            kind = numbers.kind(start, end, *_RUNS[end - start])
+            if kind and not (end - start in _TIMESTAMP_DIGITS and _TIMESTAMP.fullmatch(found[0])):
                 yield start, end, kind
     for form in _FORMS:
         if seen.chars.issuperset(form.separators) and form.shape in shape:
@@ -263,10 +267,10 @@ class _Numbers:
     ) -> str | None:
         """Which of some kinds a number is, first of those that are named before it; None for none."""
         written = self._text[start:end]
-        if named and self._names.ends and self._names.near(start):
+        if named and (names := self._names.before(start)):
             bare = _bare(written, separators)
             for number in named:
-                if self._names.before(number.named, start) and number.valid(bare):
+                if not names.isdisjoint(number.named) and number.valid(bare):
                     return number.kind
         kind = self._checked.get(written, "")
         if kind == "":
@@ -280,39 +284,35 @@ class _Numbers:
 
 
 class _Names:
-    """Where the names of numbers stand in a text in lower case; none counts behind what was taken out after it.
-
-    Attributes:
-        ends: Where each of them ends, in ascending order.
-    """
+    """Where the names of numbers stand in a text in lower case; none counts behind what was taken out after it."""
 
     def __init__(self, seen: Seen) -> None:
         self._low = seen.low
         named = [name for name in _ALL_NAMES if seen.holds(name)]
-        self.ends = sorted(end for name in named for end in _ends(seen.low, name))
+        self._names = sorted((end, name) for name in named for end in _ends(seen.low, name))
+        self._ends = [end for end, _ in self._names]
 
-    def near(self, start: int) -> bool:
-        """Whether one ends near before a place."""
-        at = bisect_right(self.ends, start)
-        return at > 0 and self.ends[at - 1] >= start - _NAME_CHARS
-
-    def before(self, names: tuple[str, ...], start: int) -> bool:
-        """Whether one of some names does."""
+    def before(self, start: int) -> set[str]:
+        """Those that end near before a place."""
+        last = bisect_right(self._ends, start)
         first = max(0, start - _NAME_CHARS)
+        if last == 0 or self._ends[last - 1] < first:
+            return set()
         marker = self._low.rfind("[redacted:", max(0, first - _MARKER_CHARS), start)
         if marker >= 0:
             first = max(first, self._low.find("]", marker, start))
-        return any(True for name in names for _ in _ends(self._low, name, first, start))
+        near = self._names[bisect_left(self._ends, first, 0, last) : last]
+        return {name for end, name in near if end - len(name) >= first}
 
 
-def _ends(low: str, name: str, first: int = 0, last: int | None = None) -> Iterator[int]:
+def _ends(low: str, name: str) -> Iterator[int]:
     """Where a name ends that is no part of a longer word."""
-    at = low.find(name, first, last)
+    at = low.find(name)
     while at >= 0:
         end = at + len(name)
         if not low[at - 1 : at].isalpha() and not low[end : end + 1].isalpha():
             yield end
-        at = low.find(name, end, last)
+        at = low.find(name, end)
 
 
 def _bare(written: str, separators: str) -> str:
@@ -329,10 +329,16 @@ def _mails(text: str) -> Iterator[Span]:
         start = at if user is None else at - user.end()
         if not 0 < at - start <= _USER_CHARS_MAX or found[1].lower() in _FILES or text[start:at].lower() == "git":
             continue
-        if in_addresses and _IN_ADDRESS.search(text, max(0, start - _ADDRESS_CHARS), start):
+        if in_addresses and _IN_ADDRESS.search(_word_before(text, start)):
             continue
         if not _NOT_MAIL.match(text, found.end()):
             yield start, found.end(), "email"
+
+
+def _word_before(text: str, end: int) -> str:
+    """What stands before a place without a blank between, up to the bound of an address."""
+    words = text[max(0, end - _ADDRESS_CHARS) : end].rsplit(None, 1)
+    return words[-1] if words and not text[end - 1].isspace() else ""
 
 
 def _accounts(text: str, shape: str) -> Iterator[Span]:

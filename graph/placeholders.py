@@ -17,12 +17,14 @@ erforderlich falsch ung\u00fcltig ge\u00e4ndert requis incorrecto requerida obri
 _PLACEHOLDERS = frozenset(_PLACEHOLDER_WORDS.split())
 _PLACEHOLDER = re.compile(
     r"""(?x)
-    [x*.\u2022\u2026_-]+ | .{0,60}[<{$(\[].{0,60}[>})\]] | (?:your|my|the|some|an?)[ _-].* | (?:varchar|optional).*
+    [x*.\u2022\u2026_-]+ | (?:your|my|the|some|an?)[ _-].* | (?:varchar|optional).*
     | (?:self|this|os|env|process|config|settings|args|options|request|data|secrets|vars)[.\[].* | [a-z_][\w.]*\(.*
     | [a-z_]+(?:\.[a-z_]+)+ | [a-z_]+[_-](?:password|passwd|pwd|secret|token|key) | https?://.* | /[\w./-]*
     | \.{1,2}/.* | \d{4}-\d\d-\d\d.* | [a-z]+\?
     """
 )
+_OPENED = re.compile(r"[<{$(\[]")
+_BRACKETED_CHARS = 60  # before an opening bracket, and between it and the closing one that ends the value
 _TAKEN_OUT = re.compile(r"\[redacted:[a-z-]{1,40}\]?.{0,3}")
 _MARKED = re.compile(r"<|\{|\$[\w{(]|%[\w({]|[(\[?&|+]|\*+$")  # what begins a variable or a pattern
 _OF_OTHERS = re.compile(r"your|here|change|enter|insert|replace|secret|password|token|todo|dummy|sample|value")
@@ -39,14 +41,25 @@ _NUMBER_MIN = 16  # of a key of digits alone
 def explains(value: str) -> bool:
     """Whether it stands in a secret's place and is none; a value of no characters is none."""
     low = value[:100].lower()
-    if low.startswith("[redacted:"):
+    if low[:1] == "[" and low.startswith("[redacted:"):
         return _TAKEN_OUT.fullmatch(low) is not None
     return (
         not low
         or (low[0] in "<{$%([?&|+*" and _MARKED.match(low) is not None)
         or low in _PLACEHOLDERS
         or "example" in low
+        or _bracketed(low)
         or _PLACEHOLDER.fullmatch(low) is not None
+    )
+
+
+def _bracketed(low: str) -> bool:
+    """Whether a bracket, and something with it, is all that it ends in; each character is looked at once."""
+    if low[-1] not in ">})]" or "\n" in low:
+        return False
+    return (
+        _OPENED.search(low, max(0, len(low) - _BRACKETED_CHARS - 2), min(_BRACKETED_CHARS + 1, len(low) - 1))
+        is not None
     )
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, cast
 
 from graph import identity_numbers, secret_forms
@@ -25,8 +26,13 @@ _CLEAN_MAX = 10_000  # texts that hold nothing and come again and again: types, 
 _MARKER = re.compile(r"\[REDACTED:[a-z-]{1,40}\]")
 _ENDS_BEFORE, _ENDS_BEHIND = frozenset(" \t\n=:\"'`(>"), frozenset(" \t\n\"'`,;)<")
 # A number in groups, or with letters, may begin or end there, which stands alone once its neighbour is taken out.
-_GROUP_BEHIND = re.compile(r" (?:[A-Z]|[0-9](?![0-9]{8,18}(?![\w.+/-])))")
-_GROUP_BEFORE = re.compile(r"[0-9A-Z] \Z")
+_GROUP_BEHIND = re.compile(r" (?:[A-Z]{1,6}-?[0-9]|[A-Z]{2} [0-9]{2}(?![0-9])|[0-9](?![0-9]{8,18}(?![\w.+/-])))")
+_GROUP_BEFORE = re.compile(r"[0-9](?:[ -]?[A-Z])? \Z")
+_GROUP_CHARS = 4
+# What stands behind the host of a mail address may be part of its name, or a place on it, so that it is none.
+_HOST_BEFORE = re.compile(r"\.(?:[^\W\d_]{2,24}|xn--[a-z0-9-]{2,59}):?\Z")
+_HOST_CHARS = 66
+_OPTION_BEFORE = re.compile(r"\s-[A-Za-z]{1,3}\Z")  # that the next word is attached to
 _RUN_BEFORE = re.compile(r"(?<![\w.+/-])[0-9]{9,19} \Z")
 Counts = Counter[str]
 _clean = set[tuple[str, frozenset[str]]]()
@@ -58,15 +64,16 @@ def redact(text: str, kinds: frozenset[str] = PERSONAL) -> tuple[str, Counts]:
         return text, counts
     checked = identity_numbers.Checked()
     for _ in range(ROUNDS_MAX):
-        found = _apart(_found(Seen.of(text), kinds, checked), text)
+        seen = Seen.of(text)
+        found = _apart(_found(seen, kinds, checked), text)
         if not found:
             break
         parts, last = list[str](), 0
         for start, end, kind in found:
             parts += (text[last:start], f"[REDACTED:{kind}]")
-            counts[kind] += 1
             last = end
-        settled = all(_leaves_all_else(text, *span) for span in found)
+        counts.update(kind for _, _, kind in found)
+        settled = _settles(seen, found)
         text = "".join((*parts, text[last:]))
         if settled:
             break
@@ -86,35 +93,60 @@ def _found(seen: Seen, kinds: frozenset[str], checked: identity_numbers.Checked)
     spans = [*secret_forms.secrets(seen)]
     if kinds:
         spans += (span for span in identity_numbers.personal(seen, checked) if span[2] in kinds)
-    return sorted(spans, key=lambda span: (span[0], -span[1]))
+    spans.sort(key=itemgetter(0))
+    return spans
 
 
 def _apart(spans: Iterable[Span], text: str) -> list[Span]:
     """The spans without overlaps, one that reaches into another joined to it; what is a marker already is left out."""
     apart: list[Span] = []
     for start, end, kind in spans:
-        if _MARKER.fullmatch(text, start, end):
+        if text[start] == "[" and _MARKER.fullmatch(text, start, end):
             continue
         if apart and start < apart[-1][1]:
             first, last, name = apart[-1]
-            apart[-1] = (first, max(end, last), name)
+            apart[-1] = (first, max(end, last), kind if start == first and end > last else name)
         else:
             apart.append((start, end, kind))
     return apart
 
 
-def _leaves_all_else(text: str, start: int, end: int, kind: str) -> bool:
-    """Whether nothing beside a span is seen differently when its marker stands there, so that nothing more is found.
+def _settles(seen: Seen, spans: Sequence[Span]) -> bool:
+    """Whether nothing beside spans is seen differently when their markers stand there, so that nothing more is found.
 
     Forms look at what is next to them, numbers in groups at the group before and behind, and some a few hundred
-    characters far, which a shorter text brings nearer.
+    characters far, which a shorter text brings nearer. Letters of other scripts are part of names of hosts alone.
     """
-    grows = end - start <= len(kind) + len("[REDACTED:]")
-    apart = (start == 0 or text[start - 1] in _ENDS_BEFORE) and (end == len(text) or text[end] in _ENDS_BEHIND)
-    if not grows or not apart or _GROUP_BEHIND.match(text, end):
+    hosts, last = "@" in seen.chars, len(seen.text)
+    for at, (start, end, kind) in enumerate(spans):
+        if end - start > len(kind) + len("[REDACTED:]"):
+            return False
+        # What is taken out as well says nothing to its neighbours.
+        taken_before = at > 0 and spans[at - 1][1] == start - 1
+        taken_behind = at + 1 < len(spans) and spans[at + 1][0] == end + 1
+        if end < last and not _ends_behind(seen.text, end, taken=taken_behind):
+            return False
+        if start > 0 and not _ends_before(seen.text, start, taken=taken_before, hosts=hosts):
+            return False
+    return True
+
+
+def _ends_behind(text: str, end: int, *, taken: bool) -> bool:
+    sign = text[end]
+    return sign in _ENDS_BEHIND and (taken or sign != " " or _GROUP_BEHIND.match(text, end) is None)
+
+
+def _ends_before(text: str, start: int, *, taken: bool, hosts: bool) -> bool:
+    sign = text[start - 1]
+    if sign == " ":
+        near = text[max(0, start - _NEAR_CHARS) : start]
+        few = max(0, len(near) - _GROUP_CHARS)
+        return taken or not _GROUP_BEFORE.search(near, few) or _RUN_BEFORE.search(near) is not None
+    if hosts and (sign == ":" or not sign.isascii()) and _HOST_BEFORE.search(text[max(0, start - _HOST_CHARS) : start]):
         return False
-    near = text[max(0, start - _NEAR_CHARS) : start]
-    return not _GROUP_BEFORE.search(near, max(0, len(near) - 2)) or _RUN_BEFORE.search(near) is not None
+    if sign in _ENDS_BEFORE or not sign.isascii() or (sign == "," and not text[start].isdecimal()):
+        return True
+    return _OPTION_BEFORE.search(text[max(0, start - _GROUP_CHARS - 1) : start]) is not None
 
 
 class Redactor:

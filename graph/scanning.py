@@ -31,7 +31,29 @@ def _each(chars: str) -> Iterator[int]:
 
 
 _FULL_WIDTH = {0xFEE0 + code: chr(code) for code in range(0x21, 0x7F)}  # forms of ASCII
-_PLAIN = {code: plain for plain, chars in _PLAIN_OF.items() for code in _each(chars)} | _FULL_WIDTH
+_PLAIN: dict[int, str] = {code: plain for plain, chars in _PLAIN_OF.items() for code in _each(chars)} | _FULL_WIDTH
+_RELATIVES = frozenset(map(chr, _PLAIN))
+
+
+_FEW = 16  # parts that are replaced one after the other faster than all of a text is gone through
+
+
+def _plain(text: str, chars: frozenset[str]) -> str:
+    """The text with ASCII's characters for their relatives, and with markers that say nothing."""
+    odd = chars & _RELATIVES
+    if len(odd) > _FEW:
+        text = text.translate(_PLAIN)
+    else:
+        for char in odd:
+            text = text.replace(char, _PLAIN[ord(char)])
+    if "[REDACTED:" not in text:
+        return text
+    kinds = set(_MARKER.findall(text))
+    if len(kinds) > _FEW:
+        return _MARKER.sub(lambda found: f"[REDACTED:{'x' * len(found[1])}]", text)
+    for kind in kinds:
+        text = text.replace(f"[REDACTED:{kind}]", f"[REDACTED:{'x' * len(kind)}]")
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +63,7 @@ class Seen:
     Attributes:
         text: With ASCII's blanks, dashes, quotation marks, signs and letters for their relatives.
         low: The same in lower case.
-        chars: What the two are made of.
+        chars: What the two are made of, and perhaps some more.
     """
 
     text: str
@@ -51,13 +73,15 @@ class Seen:
     @classmethod
     def of(cls, text: str) -> Seen:
         """A text as it is looked through."""
-        plain = text if text.isascii() else text.translate(_PLAIN)
-        if "[REDACTED:" in plain:  # what was taken out announces nothing
-            plain = _MARKER.sub(lambda found: f"[REDACTED:{'x' * len(found[1])}]", plain)
+        chars = frozenset(text)
+        plain = _plain(text, chars)
         low = plain.lower()
         if len(low) != len(plain):  # a few letters become two
             low = "".join(char.lower() if char.isascii() else char for char in plain)
-        return cls(plain, low, frozenset(plain) | frozenset(low))
+        kinds = "".join(chars).translate(_PLAIN)
+        return cls(
+            plain, low, frozenset(kinds + kinds.lower() + "x\u03c2")
+        )  # at its end a word has a small sigma of its own
 
     def holds(self, part: str) -> bool:
         """Whether a part stands somewhere, as it is or in lower case; cheap where a character of it does not."""
