@@ -25,6 +25,8 @@ from graphql import (
     GraphQLSchema,
     InlineFragmentNode,
     ListValueNode,
+    NamedTypeNode,
+    Node,
     ObjectValueNode,
     OperationDefinitionNode,
     SelectionSetNode,
@@ -51,6 +53,7 @@ from graphql.utilities.validate_input_value import (
 from graphql.validation import (
     FieldsOnCorrectTypeRule,
     KnownArgumentNamesRule,
+    KnownTypeNamesRule,
     OverlappingFieldsCanBeMergedRule,
     ProvidedRequiredArgumentsRule,
     ValidationContext,
@@ -62,6 +65,7 @@ from graph.errors import KnowledgeError
 FAULTS_MAX = 50  # told of one document's variables; what lies behind them is more of the same
 COMPARISONS_MAX = 50_000  # of fields that may stand for one another: about 0.1 s
 ITEMS_MAX = 1_000  # in one list of an argument, as many as any rule of the service lets through
+PRINTED_CHARS_MAX = 50_000  # of values in the errors of one document: each prints all of the value that is at fault
 _TOLD_CHARS_MAX = 500  # of a text in an error: much of it is the caller's own, and nobody reads on
 _NAMES_MAX = 100  # input fields that are looked at to name the one at fault; no input type has as many
 
@@ -159,10 +163,15 @@ def _names_at(value: object, path: Sequence[str | int]) -> list[str]:
     return [str(name) for name in islice(cast("dict[object, object]", value), _NAMES_MAX)]
 
 
+class _EnoughError(Exception):
+    """As many faults were found as are told."""
+
+
 class _ValuesAsExpected(ValuesOfCorrectTypeRule):
     """graphql-core's rule; its errors say which argument, where in it, and what is allowed."""
 
     named = ""
+    printed = 0
 
     def enter_argument(self, node: ArgumentNode, *_args: Any) -> None:
         self.named = node.name.value
@@ -175,9 +184,13 @@ class _ValuesAsExpected(ValuesOfCorrectTypeRule):
             assert input_type is not None
             facts = _fault(error, self.named, input_type, path, node)
             self.report_error(GraphQLError(facts.message, error.nodes or node, extensions=facts.extensions))
+            self.printed += len(error.message)
+            if self.printed > PRINTED_CHARS_MAX:
+                raise _EnoughError
 
-        if input_type is not None:
-            validate_input_literal(node, input_type, on_error, None, None, True)  # noqa: FBT003  no suggestions
+        if input_type is not None and self.printed <= PRINTED_CHARS_MAX:
+            with suppress(_EnoughError):
+                validate_input_literal(node, input_type, on_error, None, None, True)  # noqa: FBT003  no suggestions
         return SKIP
 
 
@@ -217,6 +230,22 @@ class _KnownFields(FieldsOnCorrectTypeRule):
         self.report_error(GraphQLError(facts.message, node, extensions=facts.extensions))
 
 
+class _KnownTypes(KnownTypeNamesRule):
+    """graphql-core's rule, without a look for names that are alike: that takes a millisecond each."""
+
+    def enter_named_type(  # its arguments are graphql-core's
+        self,
+        node: NamedTypeNode,
+        _key: Any,
+        parent: Node,  # noqa: ARG002
+        _path: Any,
+        ancestors: list[Node],  # noqa: ARG002
+    ) -> None:
+        name = node.name.value
+        if name not in self.existing_types_map:
+            self.report_error(GraphQLError(f"Unknown type '{name}'.", node))
+
+
 class _Mergeable(OverlappingFieldsCanBeMergedRule):
     """graphql-core's rule; it gives up after a bounded number of comparisons, and validation with it."""
 
@@ -225,15 +254,12 @@ class _Mergeable(OverlappingFieldsCanBeMergedRule):
         self.rule_context.remaining_complexity_budget = COMPARISONS_MAX
 
 
-class _EnoughError(Exception):
-    """As many faults were found as are told."""
-
-
 _OURS: Mapping[type[ASTValidationRule], type[ASTValidationRule]] = {
     ValuesOfCorrectTypeRule: _ValuesAsExpected,
     ProvidedRequiredArgumentsRule: _RequiredArguments,
     KnownArgumentNamesRule: _KnownArguments,
     FieldsOnCorrectTypeRule: _KnownFields,
+    KnownTypeNamesRule: _KnownTypes,
     OverlappingFieldsCanBeMergedRule: _Mergeable,
 }
 RULES = tuple(_OURS.get(rule, rule) for rule in specified_rules)

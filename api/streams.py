@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, cast
 from graphql import DocumentNode, ExecutionResult, GraphQLError, OperationType
 from graphql.execution import Executor, create_source_event_stream, execute_subscription_event
 from strawberry.http import process_result
+from strawberry.schema.exceptions import CannotGetOperationTypeError
 from strawberry.types.execution import PreExecutionError
 
 from api import written
@@ -160,12 +161,17 @@ class Streams:
         return following.answers(cast(Followed, source))
 
     async def _once(self, operation: Operation, context: Context) -> Answers:
-        result = await self._schema.execute(
-            operation.text,
-            variable_values=dict(operation.variables),
-            context_value=context,
-            operation_name=operation.name,
-        )
+        try:
+            result = await self._schema.execute(
+                operation.text,
+                variable_values=dict(operation.variables),
+                context_value=context,
+                operation_name=operation.name,
+            )
+        except CannotGetOperationTypeError:
+            allowed = "the name of an operation of the document"
+            facts = Facts("VALIDATION", "there is no such operation", "operationName", None, allowed)
+            raise RefusedError.of(facts) from None
         if isinstance(result, PreExecutionError):
             raise RefusedError(_formatted(result.errors or ()))
         yield [Sent(encoded(process_result(result)), None)]

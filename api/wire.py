@@ -9,6 +9,7 @@ from functools import lru_cache
 import orjson
 
 BODY_BYTES_MAX = 1_048_576  # a hundred of the largest evidence records do not fit; those are artifacts
+MEDIA_MAX = 50  # that a caller may name; browsers name eight
 JSON_MEDIA = "application/json"
 GRAPHQL_MEDIA = "application/graphql-response+json"
 STREAM_MEDIA = "text/event-stream"
@@ -45,7 +46,7 @@ def takes_stream_alone(accept: str) -> bool:
 
 def _weights(accept: str) -> dict[str, float]:
     weights: dict[str, float] = {}
-    for entry in accept.lower().split(","):
+    for entry in accept.lower().split(",", MEDIA_MAX)[:MEDIA_MAX]:
         media, *parameters = (part.strip() for part in entry.split(";"))
         weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
         weights[media] = float(weight) if re.fullmatch(r"[01](\.\d{0,3})?", weight) else 0.0

@@ -45,7 +45,7 @@ def corpus(foreign: str, journal: str) -> list[Hostile]:
         foreign: A cursor of another project's list.
         journal: A cursor of another list of the same project.
     """
-    return [*documents(), *values(foreign, journal), *bodies(), *requests()]
+    return [*documents(), *repetitions(), *texts(), *values(foreign, journal), *bodies(), *requests()]
 
 
 def document(name: str, code: str | None, query: str, **variables: Any) -> Hostile:
@@ -189,6 +189,119 @@ def _woven(count: int) -> str:
     return NODE + "{ ...F0 } } " + " ".join(parts)
 
 
+def repetitions() -> Iterator[Hostile]:
+    """Documents that say one thing over and over, where a check might compare each with each."""
+    yield document("one name for 700 operations", "VALIDATION", "query Q { projects } " * 700)
+    yield document("one name for 400 fragments", "VALIDATION", "{ ...F } " + "fragment F on Query { projects } " * 400)
+    yield document("one variable 900 times", "VALIDATION", "query(" + "$a: Int " * 900 + ") { projects }")
+    yield document("one argument 1,500 times", "VALIDATION", "{ knowledge(" + 'key: "a" ' * 1_500 + ") { key } }")
+    yield document("1,500 unknown arguments", "VALIDATION", "{ knowledge(" + many("projekt#: 1", 1_500) + ") { key } }")
+    yield document(
+        "one field of an input 1,500 times", "VALIDATION", FILTERED.replace("#", "states: [PROPOSED] " * 900)
+    )
+    yield document("1,500 unknown fields of an input", "VALIDATION", FILTERED.replace("#", many("state#: 1", 1_500)))
+    yield document(
+        "90 unknown fields beside a long value",
+        "VALIDATION",
+        'mutation { propose(project: "P", proposition: "x", evidence: [{metadata: ['
+        + "1 " * 4_500
+        + "] "
+        + many("a#: 1", 90)
+        + "}]) { applied } }",
+    )
+    yield document(
+        "4,000 unknown values of an enumeration",
+        "VALIDATION",
+        FILTERED.replace("#", "states: [" + many("PROPOSE#", 4_000) + "]"),
+    )
+    yield document(
+        "900 unknown values of an enumeration",
+        "VALIDATION",
+        FILTERED.replace("#", "states: [" + many("PROPOSE#", 900) + "]"),
+    )
+    yield document(
+        "400 fragments on types that are not there",
+        "VALIDATION",
+        "{ " + many("...F#", 40) + " } " + many("fragment F# on Knowledg# { key }", 400),
+    )
+    yield document("400 spreads of nothing", "VALIDATION", "{ " + many("...F#", 400) + " }")
+    yield document("1,200 variables that nobody declared", "VALIDATION", NODE + "{ " + UNDECLARED + " } }")
+    yield document(
+        "fields that differ by an argument, within one",
+        "LIMIT",
+        NODE + "{ " + many("events(first: #) { edges { cursor } }", 300) + " } }",
+    )
+    yield document(
+        "45 fields that differ by an argument, within one",
+        "VALIDATION",
+        NODE + "{ " + many("events(first: #) { edges { cursor } }", 45) + " } }",
+    )
+    yield document("types instead of operations", "VALIDATION", many("type A# { a: Int }", 600))
+    yield document(
+        "types beside an operation", "VALIDATION", "{ projects } " + many("extend type Query { a#: Int }", 500)
+    )
+    yield document("a ladder of @include", "LIMIT", _ladder(120, "@include(if: true)"))
+    yield document("a short ladder of @include", None, _ladder(90, "@include(if: true)"))
+    yield document("a ladder of @include by variables", "VALIDATION", _ladder(90, "@include(if: $a)"))
+    yield document(
+        "a ring of introspection", "VALIDATION", "{ __schema { types { ...F } } } fragment F on __Type { " + RING + " }"
+    )
+    yield document(
+        "a ring of introspection through its lists",
+        "VALIDATION",
+        "{ __schema { types { ...F } } } fragment F on __Type { interfaces { possibleTypes { ...F } } }",
+    )
+    yield document(
+        "99 aliases of a type with all that is in it",
+        "LIMIT",
+        "{ " + many('a#: __type(name: "Knowledge") { fields { name args { name type { name } } } }', 99) + " }",
+    )
+    yield document(
+        "a storm of directives on operations", "LIMIT", "query Q " + "@skip(if: true) " * 700 + "{ projects }"
+    )
+    yield document(
+        "a storm of directives on a variable", "VALIDATION", "query($a: Int " + "@a " * 90 + ") { projects }"
+    )
+    yield document(
+        "a storm of directives on variables", "VALIDATION", "query(" + many("$a#: Int @a @b @c", 400) + ") { projects }"
+    )
+
+
+FILTERED = '{ knowledgeList(project: "P", filter: {#}) { pageInfo { hasNextPage } } }'
+RING = "fields { type { ofType { ...F } args { type { ...F } } } }"
+UNDECLARED = "events(first: " + many("$a#", 1_200) + ") { edges { cursor } }"
+
+
+def _ladder(levels: int, directive: str) -> str:
+    return NODE + "{ " + f"... {directive} {{ " * levels + "key" + " }" * levels + " } }"
+
+
+def texts() -> Iterator[Hostile]:
+    """Documents of long or strange texts, which take long to be read one by one."""
+    block = '"""'
+    key = '{{ knowledge(project: "P", key: {}) {{ key }} }}'
+    yield document("a block of 20,000 lines", "VALIDATION", key.format(block + "\n  a" * 20_000 + block))
+    yield document("a block of blank lines", "VALIDATION", key.format(block + " \n" * 45_000 + block))
+    yield document("a block of quotes", "VALIDATION", key.format(block + '\\""" ' * 18_000 + block))
+    yield document("a text of 16,000 escapes", "VALIDATION", key.format('"' + "\\u0041" * 16_000 + '"'))
+    yield document("a text that does not end", "VALIDATION", key.format('"' + "a" * 90_000))
+    yield document("a block that does not end", "VALIDATION", key.format(block + "\n" * 90_000))
+    yield document("2,400 texts of nothing", "VALIDATION", key.format('""' * 2_400))
+    yield document("90,000 marks of byte order", None, "\ufeff" * 90_000 + "{ projects }")
+    yield document("90,000 commas", None, "{ projects " + "," * 90_000 + "}")
+    yield document("90,000 signs that nobody knows", "VALIDATION", "{ projects " + "?" * 90_000 + "}")
+    yield document(
+        "a type of 2,000 lists", "LIMIT", "query($a: " + "[" * 2_400 + "Int" + "]" * 2_400 + ") { projects }"
+    )
+    yield document("a type of 200 lists", "VALIDATION", "query($a: " + "[" * 200 + "Int" + "]" * 200 + ") { projects }")
+    yield document(
+        "a default of 2,000 lists", "LIMIT", "query($a: Int = " + "[" * 2_400 + "]" * 2_400 + ") { projects }"
+    )
+    yield document(
+        "a default of 200 objects", "VALIDATION", "query($a: Int = " + "{a: " * 200 + "1" + "}" * 200 + ") { projects }"
+    )
+
+
 PAGE = 'query($f: Int, $a: String) { knowledgeList(project: "P", first: $f, after: $a) { edges { cursor } } }'
 GET_KEY = 'query($k: String!) { knowledge(project: "P", key: $k) { key } }'
 BY_ID = "query($i: ID!) { node(id: $i) { id } }"
@@ -297,7 +410,9 @@ def bodies() -> Iterator[Hostile]:
     yield Hostile("UTF-16", "VALIDATION", '{"query": "{ projects }"}'.encode("utf-16"))
     yield Hostile("500,000 items", "VALIDATION", b'{"query": "{ projects }", "variables": [' + b"1," * 500_000 + b"1]}")
     yield Hostile(
-        "one name 80,000 times", None, b'{"query": "{ projects }", "variables": {' + b'"a": 1, ' * 80_000 + b'"b": 1}}'
+        "one name 80,000 times",
+        "VALIDATION",
+        b'{"query": "{ projects }", "variables": {' + b'"a": 1, ' * 80_000 + b'"b": 1}}',
     )
     yield Hostile(
         "an operation's name as long as a book",
@@ -342,6 +457,32 @@ def requests() -> Iterator[Hostile]:
     )
     for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
         yield Hostile(f"{method} of a query", "VALIDATION", b'{"query": "{ projects }"}', method=method)
+    deep_variables = "[" * 30_000
+    yield Hostile(
+        "variables by GET, nested 30,000 deep",
+        "VALIDATION",
+        method="GET",
+        path="/graphql?query={projects}&variables=" + deep_variables,
+        headers=none,
+    )
+    yield Hostile(
+        "10,000 parameters", None, method="GET", path="/graphql?query={projects}" + "&a=1" * 10_000, headers=none
+    )
+    yield Hostile(
+        "one query 3,000 times", None, method="GET", path="/graphql?" + "query={projects}&" * 3_000, headers=none
+    )
+    for name, accept in (
+        ("8,000 media types", "a/b;q=0.1," * 6_000),
+        ("60,000 semicolons", "a/b" + ";" * 60_000),
+        ("60,000 commas", "," * 60_000),
+        ("a weight of 60,000 digits", "a/b;q=0." + "1" * 60_000),
+    ):
+        yield Hostile(
+            f"accepts {name}",
+            None,
+            b'{"query": "{ projects }"}',
+            headers={"content-type": "application/json", "accept": accept},
+        )
     for path in (
         "/export/%2e%2e%2f%2e%2e%2fetc%2fpasswd",
         "/export/..%2f.graphml",
