@@ -28,7 +28,7 @@ class Origins:
     """
 
     def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
-        self._app = app
+        self.app = app
         self._origins = frozenset(origins)
         self._shared = CORSMiddleware(
             app,
@@ -46,12 +46,12 @@ class Origins:
         """
         origin = None if scope["type"] == "lifespan" else Headers(scope=scope).get("origin")
         if origin is None:
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
         elif scope["type"] == "websocket" and not self._may(origin, scope):
             facts = Facts("FORBIDDEN", "the page comes from elsewhere", "origin", None, "pages of this service")
             await refusal(facts)(scope, receive, send)
         else:
-            app = self._shared if scope["type"] == "http" and self._listed(origin) else self._app
+            app = self._shared if scope["type"] == "http" and self._listed(origin) else self.app
             await app(scope, receive, send)
 
     def _listed(self, origin: str) -> bool:

@@ -20,6 +20,7 @@ from api.app import create_app
 from api.direct import Direct
 from api.execution import Plans
 from api.loaders import ANSWER_OBJECTS_MAX
+from api.origins import Origins
 from api.schema import build_schema
 from api.settings import ANONYMOUS, Settings
 from api.traced import Traced
@@ -159,7 +160,7 @@ class Sides:
         return expected.content
 
     def is_planned(self, query: str) -> bool:
-        direct = cast(Admitted, cast(Traced, self.planned).app).app
+        direct = cast(Admitted, cast(Origins, cast(Traced, self.planned).app).app).app
         assert isinstance(direct, Direct)
         return direct.plans.known(query, None) is not None
 
