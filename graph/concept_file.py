@@ -27,6 +27,7 @@ from graph.concept import (
     TYPES,
     Concept,
     checked_name,
+    concept_of,
     distinct,
 )
 from graph.errors import ConceptFileError, Fault, ValidationError
@@ -180,12 +181,10 @@ def written(
     return "\n".join(["---", *lines, "---", *(["", body] if body else []), ""])
 
 
-def tells_counts(record: Mapping[str, Any]) -> bool:
-    """Whether the file that a concept was read from says how often it was said, and by whom, as its record does."""
+def tells(name: str, record: Mapping[str, Any]) -> bool:
+    """Whether the file that a concept was read from says all that its record does, its counts among it."""
     known = _read_again(record["file"], record["type"]) if "file" in record else None
-    if known is None or known.occurrences != record["occurrences"]:
-        return False
-    return list(known.sources) == record["sources"] or (not known.sources and len(record["sources"]) == 1)
+    return known is not None and _says(known, concept_of(name, record), [text.strip() for text in known.contradictions])
 
 
 def redacted(payload: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:

@@ -24,7 +24,7 @@ AGAIN = "a second source says the same"  # the reason of that
 
 
 def recorded(here: Slice, command: Command, node: Node, now: datetime) -> Draft:
-    """The events that something said comes to where its name has a live node.
+    """The events that something said comes to where its name has a live node; it counts once, whatever it says.
 
     Raises:
         PropositionConflictError: the node of that name is no concept, or the keys of what contradicts it are taken.
@@ -34,7 +34,7 @@ def recorded(here: Slice, command: Command, node: Node, now: datetime) -> Draft:
         raise PropositionConflictError(
             f"{node.key!r} already holds a claim that is no concept", field="key", allowed="another name"
         )
-    concept, said = concept_of(node.key, node.concept), command.payload["concept"]
+    concept, said = concept_of(node.key, node.concept), said_once(command.payload["concept"])
     time = command.time if command.time is not None else max(now, node.created_at)
     draft = Draft(here, command, now)
     if same_claim(node.proposition, command.payload["proposition"]):

@@ -389,7 +389,7 @@ def _read_line(number: int, raw: bytes, terms: Terms, kinds: _Kinds) -> Line:
         command = replace(command, event_id=_line_id(number, said.encode()))
     if terms.restore:
         return Line(number, held(len(raw), command), command, read_event(line, command))
-    told = terms.counts or (command.is_concept and concept_file.tells_counts(command.payload["concept"]))
+    told = terms.counts or (command.is_concept and concept_file.tells(command.keyed, command.payload["concept"]))
     if not told:
         command = replace(command, counted_here=True)
     return Line(number, held(len(raw), command), command, None)

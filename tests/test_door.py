@@ -237,6 +237,48 @@ def test_what_a_concept_file_counted_and_a_journal_says_stays_as_it_is(
         assert (concept.occurrences, concept.sources) == (7, ("s1", "s2"))
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"name": "other"},
+        {"description": "other"},
+        {"type": "policy"},
+        {"body": OTHER},
+        {"occurrences": 6},
+        {"sources": "[s1]"},
+    ],
+)
+def test_a_file_in_a_line_that_says_another_concept_brings_no_counts(
+    told: dict[str, Any], service: Service, loop: asyncio.Runner
+) -> None:
+    of = {"name": NAME, "description": "d", "type": "fact", "body": CLAIM, "occurrences": 7, "sources": "[s1, s2]"}
+    for fields, counts in ((of, (7, ("s1", "s2"))), (of | told, (1, ("s1",)))):
+        loop.run(wipe(service.store))
+        lines = "".join(f"{name}: {value}\n" for name, value in fields.items() if name != "body")
+        file = f"---\n{lines}---\n\n{fields['body']}\n"
+        concept = _said(sources=["s1", "s2"], occurrences=7, file=file)
+        found = _imported(
+            service, loop, _raw({"transition": "proposed", "event_id": "e", "payload": {"concept": concept}})
+        )
+        assert (found.occurrences, found.sources) == counts
+
+
+def test_a_file_that_was_written_out_and_comes_back_later_counts_once(
+    service: Service, loop: asyncio.Runner, tmp_path: Path
+) -> None:
+    def imported(session: str) -> tuple[int, tuple[str, ...]]:
+        loop.run(concept_folder.import_folder(service.store, tmp_path, concept_folder.FolderTerms("P", AGENT, session)))
+        node = loop.run(service.knowledge("P", NAME))
+        assert node is not None
+        return concept_of(NAME, node["concept"]).occurrences, concept_of(NAME, node["concept"]).sources
+
+    for session in ("s1", "s2", "s3"):
+        loop.run(record(service, recording(said(session=session), AGENT, None)))
+    loop.run(concept_folder.export_folder(service, "P", tmp_path))
+    assert imported("late") == (4, ("s1", "s2", "s3"))
+    assert imported("late") == (4, ("s1", "s2", "s3")), "the same file again is a repeat"
+
+
 async def _all(chunks: AsyncIterator[bytes]) -> list[bytes]:
     return [chunk async for chunk in chunks]
 
@@ -368,12 +410,15 @@ def test_a_name_may_be_of_any_script(name: str) -> None:
     assert recording(said(name=name), AGENT).key == name
 
 
-def test_counts_that_a_line_brings_are_of_a_new_concept_and_join_those_of_a_known_one() -> None:
+def test_counts_that_are_brought_are_of_a_new_concept_and_of_a_known_one_they_count_once() -> None:
     book = Book()
     concept = {"description": "", "type": "fact", "body": CLAIM, "sources": ["a", "b"], "occurrences": 7}
     book.take("proposed", NAME, payload={"concept": concept})
-    book.take("proposed", NAME, payload={"concept": concept | {"sources": ["b", "c"], "occurrences": 2}})
-    assert (book.concept().occurrences, book.concept().sources) == (9, ("a", "b", "c"))
+    book.take("proposed", NAME, payload={"concept": concept | {"sources": ["c", "d"], "occurrences": 2}})
+    assert (book.concept().occurrences, book.concept().sources) == (8, ("a", "b", "c"))
+    many = {"sources": ["e", "f"], "occurrences": 5_000}
+    book.take("proposed", NAME, payload={"concept": concept | many | {"body": OTHER}})
+    assert (book.concept().occurrences, book.concept().sources) == (8, ("a", "b", "c", "e"))
 
 
 def test_a_saying_under_an_id_that_was_taken_is_a_repeat_whatever_became_of_it() -> None:
