@@ -287,9 +287,13 @@ def _announced(
     mine.write(settings.home)
     if wanted.ready_file is not None:
         write_private(wanted.ready_file, json.dumps(addresses) + "\n")
+    if not _is_loopback(wanted.host):  # also where a machine reads the rest
+        log.warning("there is no TLS: what goes to %s goes in the clear, tokens too; put a proxy in front", wanted.host)
     try:
         if screen.machine:
-            screen.document(addresses, indent=None)
+            # Output is often kept in logs, so that it has the token once and the file's name ever after.
+            shown = {} if owner.made else {"token": None}
+            screen.document(addresses | shown | {"token_file": str(token_file(settings.home))}, indent=None)
         else:
             sys.stdout.write(f"ready {mine.url}\n")
             sys.stdout.flush()
@@ -316,8 +320,6 @@ def _welcome(mine: Presence, settings: Settings, wanted: Wanted, owner: OwnerTok
     elif mine.embedded:
         yield "  Neo4j Browser  is not served: it needs a WHENCE_HOME whose path is plain ASCII"
     yield f"  Bolt           {mine.bolt}"
-    if not _is_loopback(wanted.host):
-        yield f"What goes to {wanted.host} goes in the clear, tokens too: put a proxy with TLS in front of it."
     whence, home = _typed(os.environ, settings.home)
     if wanted.demo:
         yield f"Ask it, in another terminal{home}:"

@@ -91,6 +91,7 @@ def start(home: Path, pause: float) -> Start:
         assert up.stdout is not None
         ended.callback(up.terminate)
         addresses = json.loads(up.stdout.readline())
+        addresses["token"] = Path(addresses["token_file"]).read_text("utf-8").strip()
         ready = time.monotonic() - began
         api = psutil.Process(up.pid)
         java = psutil.Process(json.loads((home / "neo4j" / "run" / "server.json").read_bytes())["java"]["pid"])

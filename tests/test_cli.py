@@ -763,7 +763,9 @@ def test_the_owners_token_is_shown_at_the_first_start_and_kept_in_a_private_file
         with pytest.raises(urllib.error.HTTPError, match="401"):
             _ask(second, "{ projects }")
         running.terminate()
-        assert first["token"] not in running.communicate(timeout=60)[1]
+        told = running.communicate(timeout=60)[1]
+        assert first["token"] not in told
+        assert f"  Explorer       {second['url']}/  (token in {kept})" in told
     loop.run(wipe(service.store))
     with _up(environment) as (_, third):
         assert third["token"] != first["token"], "one that was revoked, or that another database gave, opens nothing"
@@ -853,18 +855,28 @@ def test_a_demo_that_is_there_is_left_alone_and_what_is_said_can_be_typed(
 
 
 @POSIX
-def test_up_for_machines_is_one_document(environment: dict[str, str], service: Service) -> None:
+def test_up_for_machines_is_one_document_that_has_the_token_at_the_first_start_alone(
+    environment: dict[str, str], service: Service, tmp_path: Path
+) -> None:
     assert service
-    running = subprocess.Popen(
-        [WHENCE, "up", "--port", "0", "--json"], env=environment, stdout=subprocess.PIPE, encoding="utf-8"
-    )
-    assert running.stdout is not None
-    told = json.loads(running.stdout.readline())
-    assert set(told) == {"url", "graphql", "bolt", "browser", "token", "pid"}
-    running.terminate()
-    assert running.wait(60) == 0
-    assert running.stdout.read() == ""
-    running.stdout.close()
+    kept = tmp_path / "home" / "token"
+    for first, host in ((True, "127.0.0.1"), (False, "0.0.0.0")):
+        running = subprocess.Popen(
+            [WHENCE, "up", "--host", host, "--port", "0", "--json"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
+        assert running.stdout is not None
+        told = json.loads(running.stdout.readline())
+        assert set(told) == {"url", "graphql", "bolt", "browser", "token", "token_file", "pid"}
+        assert told["token_file"] == str(kept)
+        assert told["token"] == (kept.read_text().strip() if first else None)
+        running.terminate()
+        out, err = running.communicate(timeout=60)
+        assert (running.returncode, out) == (0, "")
+        assert ("WARNING whence.up: there is no TLS: what goes to 0.0.0.0 goes in the clear" in err) is not first
 
 
 # --- The embedded server ------------------------------------------------------------------------------------
