@@ -42,6 +42,7 @@ _ALGORITHMS: Mapping[str, Sequence[str]] = {
     "OKP": ("EdDSA",),
     "oct": ("HS256", "HS384", "HS512"),
 }
+_OWN_GRANTS = ("client-credentials", "client_credentials")  # by which a program asks for itself
 _LOG = logging.getLogger("whence.access")
 
 
@@ -220,9 +221,24 @@ def scope_of_claims(trust: Trust, claims: Mapping[str, Any]) -> Scope:
 def _type(trust: Trust, claims: Mapping[str, Any]) -> ActorType:
     said = claims.get(trust.type_claim)
     if said is None:
-        programs = (claims.get("client_id"), claims.get("azp"))
-        return ActorType.SERVICE if claims["sub"] in programs else ActorType.HUMAN
+        return ActorType.SERVICE if _is_a_programs(claims) else ActorType.HUMAN
     return ActorType(_member(said, list(ActorType), trust.type_claim))
+
+
+def _is_a_programs(claims: Mapping[str, Any]) -> bool:
+    """Whether a token is a program's own, by any of the forms in which issuers say so.
+
+    None of them gives its bearer anything: a service may do no more than a human, and what it confirms weighs less.
+    """
+    subject, grants = claims["sub"], claims.get("gty")
+    clients = [claims[name] for name in ("client_id", "azp", "appid") if name in claims]
+    return (
+        subject in clients
+        or subject.endswith("@clients")
+        or claims.get("idtyp") == "app"
+        or claims.get("preferred_username") in [f"service-account-{client}" for client in clients]
+        or any(grant in _OWN_GRANTS for grant in (grants if isinstance(grants, list) else [grants]))
+    )
 
 
 def _roles(trust: Trust, claims: Mapping[str, Any]) -> Mapping[str, Role]:

@@ -146,6 +146,15 @@ def test_a_program_is_a_service_and_the_kind_may_be_said(ask: Ask) -> None:
         ({"client_id": "ann"}, ActorType.SERVICE),
         ({"azp": "ann"}, ActorType.SERVICE),
         ({"azp": "the-page"}, ActorType.HUMAN),
+        ({"azp": "the-page", "gty": "password", "idtyp": "user", "preferred_username": "ann"}, ActorType.HUMAN),
+        ({"appid": "ann"}, ActorType.SERVICE),
+        ({"sub": "x7@clients"}, ActorType.SERVICE),
+        ({"azp": "the-page", "gty": "client-credentials"}, ActorType.SERVICE),
+        ({"gty": ["refresh_token", "client_credentials"]}, ActorType.SERVICE),
+        ({"idtyp": "app"}, ActorType.SERVICE),
+        ({"azp": "worker", "preferred_username": "service-account-worker"}, ActorType.SERVICE),
+        ({"azp": "the-page", "preferred_username": "service-account-worker"}, ActorType.HUMAN),
+        ({"actor_type": "agent", "gty": "client-credentials"}, ActorType.AGENT),
         ({"actor_type": "agent", "azp": "ann"}, ActorType.AGENT),
     ):
         scope = ask(signed(claims(**said)))
