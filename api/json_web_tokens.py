@@ -230,14 +230,15 @@ def _is_a_programs(claims: Mapping[str, Any]) -> bool:
 
     None of them gives its bearer anything: a service may do no more than a human, and what it confirms weighs less.
     """
-    subject, grants = claims["sub"], claims.get("gty")
+    subject, said = claims["sub"], claims.get("gty")
+    grants = cast("Sequence[object]", said if isinstance(said, list) else [said])
     clients = [claims[name] for name in ("client_id", "azp", "appid") if name in claims]
     return (
         subject in clients
         or subject.endswith("@clients")
         or claims.get("idtyp") == "app"
         or claims.get("preferred_username") in [f"service-account-{client}" for client in clients]
-        or any(grant in _OWN_GRANTS for grant in (grants if isinstance(grants, list) else [grants]))
+        or any(grant in _OWN_GRANTS for grant in grants)
     )
 
 
