@@ -26,7 +26,7 @@ from api.written import Map, Written
 from graph.columns import EdgesColumn, EndColumn, EvidenceColumn, NodeColumns, Side
 from graph.compiled import CompiledReads, Values, Walk, WalkColumns, Wanted
 from graph.errors import KnowledgeError
-from graph.knowledge import Kind, NodeId, State, checked_key
+from graph.knowledge import Kind, NodeId, State, checked_key, spellings
 from graph.service import DEPTH_MAX, FIRST_MAX, NODES_MAX, Filter
 from graph.store import SINGLE_SECONDS
 
@@ -105,6 +105,8 @@ def _knowledge(asked: Asked, nodes: Sequence[FieldNode], arguments: Arguments) -
         project, key = checked_key(given["project"], "project"), checked_key(given["key"], "key")
         wanted = Wanted(project, key, generation or 1, generation or _GENERATION_MAX)
         row = await reads.knowledge(found.columns, wanted)
+        if row is None and len(spellings(key)) > 1:
+            raise OrdinaryError
         if row is None:
             return None
         weigh(row)

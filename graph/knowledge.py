@@ -274,6 +274,23 @@ def checked_key(value: object, field: str) -> str:
     return key
 
 
+def spellings(key: str) -> tuple[str, ...]:
+    """The key as it is given, and what else a key that is the same after NFC may be stored as: in NFC, and in NFD."""
+    if key.isascii():
+        return (key,)
+    return tuple(dict.fromkeys((key, unicodedata.normalize("NFC", key), unicodedata.normalize("NFD", key))))
+
+
+def new_spelling(key: str) -> str:
+    """How a new key is stored, so that ``spellings`` of each that is the same holds it.
+
+    As it is given where it is in NFC or in NFD; what is in neither, as signs that stand for others are, in NFC.
+    """
+    if key.isascii() or unicodedata.is_normalized("NFD", key):
+        return key
+    return unicodedata.normalize("NFC", key)
+
+
 def checked_proposition(value: object, field: str) -> str:
     """A proposition, trimmed: 1 to 10,000 characters (rules.md section 1).
 

@@ -6,7 +6,7 @@ Pure: the slices are only read. ``projection`` folds what is decided here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from graph import door
@@ -71,6 +71,8 @@ def decide(slices: Mapping[str, Slice], command: Command, now: datetime, *, rule
     """
     here = slices[command.project]
     command = _as_it_stands(here, command)
+    if rules:  # a written event is about the very node that it names
+        command = _as_spelled(here, command)
     if known := here.events.get(command.event_id):
         repeats(known, command)
         return Decision(standing=known.seq, node=(known.key, known.generation))
@@ -96,6 +98,17 @@ def _as_it_stands(here: Slice, command: Command) -> Command:
     if node is None or not (node.retired or same_claim(node.proposition, command.payload["proposition"])):
         return command
     return command.in_state[node.state]
+
+
+def _as_spelled(here: Slice, command: Command) -> Command:
+    """The command with its keys as they are stored: they are compared after NFC."""
+    payload = dict(command.payload)
+    for name in payload.keys() & {"to", "by"}:
+        payload[name] = here.spelling(payload[name])
+    if "relations" in payload:
+        payload["relations"] = [{**each, "to": here.spelling(each["to"])} for each in payload["relations"]]
+    key = None if command.key is None else here.spelling(command.key)
+    return command if (key, payload) == (command.key, command.payload) else replace(command, key=key, payload=payload)
 
 
 def _known_node(here: Slice, command: Command) -> Node:
@@ -190,7 +203,7 @@ def _decide_transfer(slices: Mapping[str, Slice], command: Command, node: Node, 
     copy = Command(
         project=to_project,
         transition=Transition.PROPOSED,
-        key=node.key,
+        key=there.spelling(node.key),
         payload=_transferred_payload(node, evidence),
         actor=command.actor,
         event_id=f"{command.event_id}#transfer",

@@ -23,7 +23,7 @@ from graph.filters import Filter
 from graph.fold import ALWAYS
 from graph.group_commit import GroupCommit
 from graph.journal import Head
-from graph.knowledge import Kind, NodeId, Relation, State, checked_key, instant_text
+from graph.knowledge import Kind, NodeId, Relation, State, checked_key, instant_text, spellings
 from graph.policies import Policies
 from graph.readiness import Readiness
 from graph.risk_graph import RiskGraph
@@ -140,9 +140,16 @@ class Service:
     ) -> Row | None:
         """The node of a key: its newest generation, or the one asked for; None when there is none.
 
-        With ``as_of``, as the journal had it at that instant, what was at risk included.
+        Keys are compared after NFC. With ``as_of``, as the journal had it at that instant, what was at risk included.
         """
-        checked_key(key, "key")
+        for spelling in spellings(checked_key(key, "key")):
+            if node := await self._knowledge(project, spelling, generation, as_of, evidence=evidence):
+                return node
+        return None
+
+    async def _knowledge(
+        self, project: str, key: str, generation: int | None, as_of: datetime | None, *, evidence: bool
+    ) -> Row | None:
         if as_of is not None:
             at = await self.position(project, as_of)
             if generation is None:
@@ -368,7 +375,7 @@ class Service:
             await self.store.read(
                 "impact_walk",
                 project=project,
-                key=key,
+                key=root["key"],
                 generation=root["generation"],
                 seq=ALWAYS if root["retired_seq"] is None else root["retired_seq"],
                 after_key=after_key,
@@ -395,8 +402,8 @@ class Service:
             raise missing_node(key)
         if not root["at_risk"]:
             return []
-        graph = await self._risk_graph("risk_graph", project, [(key, root["generation"])])
-        chains = risk.chains((key, root["generation"]), graph.verified, graph.retired, graph.dependencies)
+        graph = await self._risk_graph("risk_graph", project, [id_of(root)])
+        chains = risk.chains(id_of(root), graph.verified, graph.retired, graph.dependencies)
         maps = await self.nodes(project, sorted({node_id for chain in chains for node_id in chain}))
         events = await self.events_at(project, [graph.retired[chain[-1]] for chain in chains])
         return [

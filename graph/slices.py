@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from graph.commands import Command
 from graph.concept import concept_of, contradicting_keys
 from graph.journal import Event, Head
-from graph.knowledge import Edge, EdgeId, Evidence, Node, NodeId, Relation, Transition
+from graph.knowledge import (
+    Edge,
+    EdgeId,
+    Evidence,
+    Node,
+    NodeId,
+    Relation,
+    Transition,
+    new_spelling,
+    spellings,
+)
 
 AWAITING_MAX = 2_000  # links that follow from one event: a transaction's worth; what else waits goes on waiting
 
@@ -51,6 +61,12 @@ class Slice:
     hashed: bool = True
     _leaving: dict[NodeId, dict[EdgeId, None]] = field(default_factory=dict[NodeId, dict[EdgeId, None]])
     _awaiting: dict[str, set[NodeId]] = field(default_factory=dict[str, set[NodeId]])
+
+    def spelling(self, key: str) -> str:
+        """How a key that is the same after NFC is stored, or will be: the very one that is given comes first."""
+        if key.isascii() or key in self.newest:
+            return key
+        return next((each for each in spellings(key) if each in self.newest), new_spelling(key))
 
     def node(self, key: str, generation: int | None = None) -> Node | None:
         """The asked-for generation of the key, or the newest; None when there is none."""
@@ -124,6 +140,24 @@ class Needs:
     links: tuple[str, ...] = ()
     """Targets of the links that a concept brings."""
 
+    def in_all_spellings(self) -> Needs:
+        """The same, with every key as it may be stored as well."""
+        if all(map(str.isascii, (*self.keys, *(key for key, _ in self.awaited)))):
+            return self
+
+        def each(keys: Iterable[str]) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(spelling for key in keys for spelling in spellings(key)))
+
+        return replace(
+            self,
+            keys=each(self.keys),
+            generations=tuple((key, generation) for name, generation in self.generations for key in spellings(name)),
+            edges=tuple((a, of, b) for one, of, other in self.edges for a in spellings(one) for b in spellings(other)),
+            superseded=each(self.superseded),
+            standing=each(self.standing),
+            awaited=tuple((key, event_id) for name, event_id in self.awaited for key in spellings(name)),
+        )
+
 
 def needs(item: Command | Event) -> Needs:
     """What ``decide`` (for a command) or ``evolve`` (for an event) will look for."""
@@ -180,8 +214,8 @@ def link_id(event_id: str, count: int) -> str:
 
 def transfer_needs(here: Slice, command: Command) -> Needs:
     """What the target project's slice must hold, once the source's is there."""
-    node = here.node(command.keyed, command.generation)
-    copy, key = f"{command.event_id}#transfer", command.keyed
+    key = here.spelling(command.keyed)
+    node, copy = here.node(key, command.generation), f"{command.event_id}#transfer"
     links = () if node is None or node.concept is None else concept_of(key, node.concept).links
     return Needs(
         keys=(key, *links),
@@ -215,11 +249,13 @@ async def gather(
     """
     wanted: dict[str, list[Needs]] = {project: [] for project in projects(commands, rules=rules)}
     for command in commands:
-        wanted[command.project].append(needs(command))
+        wanted[command.project].append(needs(command).in_all_spellings())
     slices = {project: await load(project, found) for project, found in wanted.items()}
     transfers = [c for c in commands if rules and c.transition is Transition.TRANSFERRED]
     for command in transfers:
-        wanted[command.payload["to_project"]].append(transfer_needs(slices[command.project], command))
+        wanted[command.payload["to_project"]].append(
+            transfer_needs(slices[command.project], command).in_all_spellings()
+        )
     for project in {command.payload["to_project"] for command in transfers}:
         slices[project] = await load(project, wanted[project])
     return slices
