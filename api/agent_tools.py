@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
+from importlib.metadata import version
 from typing import Annotated, Any, Literal, TypeVar
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import ToolAnnotations
+from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import BaseModel, Field
+from pydantic import ValidationError as ArgumentsError
 
 from api import answers
-from graph.errors import KnowledgeError
+from graph.errors import KnowledgeError, ValidationError, quoted
 from graph.filters import Filter
 from graph.knowledge import Kind, Relation, Transition
 from graph.retrieval import Retrieval, question
@@ -129,13 +131,42 @@ def build(service: Service, retrieval: Retrieval, caller: Callable[[], Scope], p
         caller: Tells, while a tool is called, who calls it.
         project: What is meant where none is named; for a caller who sees one project alone, that one.
     """
-    server = MCPServer(NAME, instructions=INSTRUCTIONS, log_level="WARNING")
+    server = _Server(NAME, title="Whence", version=version("whence"), instructions=INSTRUCTIONS, log_level="WARNING")
     tools = _Tools(service, retrieval, caller, project)
     reads: tuple[_Tool, ...] = (tools.recall, tools.trace, tools.why_at_risk, tools.impact)
     writes: tuple[_Tool, ...] = (tools.remember, tools.challenge, tools.hint, tools.link)
     for tool in (*reads, *writes):
         server.add_tool(_told(tool), annotations=_READS if tool in reads else _WRITES)
     return server
+
+
+class _Server(MCPServer):
+    """The package's server, which says of arguments what is wrong with them as we do, and drops none in silence."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        taken = {tool.name: list[str](tool.input_schema["properties"]) for tool in await self.list_tools()}
+        if name not in taken:
+            raise ToolError(ValidationError("there is no such tool", field="name", allowed=", ".join(taken)).sentence())
+        if unknown := sorted(arguments.keys() - set(taken[name])):
+            said = f"{name} has no argument {quoted(unknown[0])}"
+            raise ToolError(ValidationError(said, field=unknown[0], allowed=", ".join(taken[name])).sentence())
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ArgumentsError):
+                raise ToolError(_first_wrong(error.__cause__).sentence()) from error
+            raise
+
+
+def _first_wrong(error: ArgumentsError) -> ValidationError:
+    wrong = error.errors(include_url=False)[0]
+    field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in wrong["loc"]).lstrip(".")
+    if wrong["type"] == "missing":
+        return ValidationError(f"{field} is missing", field=field, allowed="a value")
+    allowed = wrong["msg"].removeprefix("Input should be ").partition(", unable")[0]
+    return ValidationError(f"that is no value of {field}", field=field, allowed=allowed)
 
 
 def _told(tool: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:

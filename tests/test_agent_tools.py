@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -124,8 +125,51 @@ def test_a_refusal_says_what_to_do(agent: Agent, service: Service, loop: asyncio
     assert "allowed: 0 to 100" in agent("trace", key="a", depth=101)
     assert "allowed: 0 to 1000000" in agent("recall", goal="x", budget=-1)
     assert "RELATION_REFUSED" in agent("link", key="a", relation="supports", to="a")
-    assert "outcome" in agent("hint", key="a", outcome="splendid")
     assert agent("trace", key="a", project="Q") == agent("trace", key="nobody", project="Q").replace("nobody", "a")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        (
+            "trace",
+            {"kee": "a"},
+            "trace has no argument 'kee' (VALIDATION, kee; allowed: key, direction, depth, project)",
+        ),
+        (
+            "trace",
+            {"key": "a", "depht": 1},
+            "trace has no argument 'depht' (VALIDATION, depht; allowed: key, direction",
+        ),
+        ("trace", {}, "key is missing (VALIDATION, key; allowed: a value)"),
+        (
+            "trace",
+            {"key": "a", "depth": "far"},
+            "that is no value of depth (VALIDATION, depth; allowed: a valid integer)",
+        ),
+        ("hint", {"key": "a", "outcome": "splendid"}, "(VALIDATION, outcome; allowed: 'helpful' or 'harmful')"),
+        ("remember", {"text": "x", "evidence": [{"type": "y"}]}, "(VALIDATION, evidence[0].source; allowed: a value)"),
+        (
+            "retire",
+            {"key": "a"},
+            "there is no such tool (VALIDATION, name; allowed: recall, trace, why_at_risk, impact",
+        ),
+    ],
+)
+def test_arguments_that_no_tool_takes_are_refused_in_our_words(
+    agent: Agent, name: str, arguments: dict[str, Any], said: str
+) -> None:
+    refused = agent(name, **arguments)
+    assert said in refused
+    assert "pydantic" not in refused
+
+
+def test_the_server_says_who_it_is_and_in_which_version(agent: Agent) -> None:
+    async def told(client: Client) -> Any:
+        return client.server_info
+
+    server = agent.with_client(told)
+    assert (server.name, server.title, server.version) == ("whence", "Whence", version("whence"))
 
 
 def test_tools_are_described_in_few_words_and_said_to_read_or_write(agent: Agent) -> None:
