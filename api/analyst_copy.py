@@ -56,6 +56,7 @@ def analyst(settings: Settings, projects: Sequence[str], screen: Screen) -> int:
     try:
         with _alone(home), tempfile.TemporaryFile() as file:
             found = _backed_up(settings, projects, screen, cast("BinaryIO", file))
+            screen.tell(f"Copying {sum(each.seq for each in found):,} events to a Neo4j of its own; a minute or more.")
             _copied(home, cache, settings, screen, cast("BinaryIO", file))
             with _files_served() as (url, listening):
                 loaded = browser_settings(url, found[0].name if found else "default")
@@ -135,5 +136,7 @@ def _tell(connection: Connection, home: Path, url: str, found: Sequence[BackedUp
         return
     sys.stdout.write(f"ready {told['browser'] or told['bolt']}\n")
     sys.stdout.flush()
-    screen.tell(f"  User {told['username']}, password in {told['password_file']}; nobody can write there.")
+    screen.tell(
+        f"  User {told['username']}, password in {told['password_file']}; nobody can change what is known there."
+    )
     screen.tell("  It shows the journals as they were when this began. Ctrl-C ends it.")

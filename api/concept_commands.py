@@ -63,6 +63,7 @@ def export(
     machine: Json = False,
 ) -> None:
     """Write each live concept as NAME.md: the file that it came from, or one that says what is known since."""
+    from api import report  # noqa: PLC0415
     from api.answers import require_project  # noqa: PLC0415
     from api.course import exporting  # noqa: PLC0415
     from graph.concept_folder import export_folder  # noqa: PLC0415
@@ -75,8 +76,9 @@ def export(
         with exporting(screen) as progress:
             return await export_folder(service, project, folder, progress)
 
-    answer = {"project": project, "folder": str(folder), "files": asked(screen, configured(), work)}
-    screen.answer(answer, lambda: [f"{answer['files']:,} files in {folder}"])
+    files = asked(screen, configured(), work)
+    told = {"project": project, "folder": str(folder), "files": files}
+    screen.answer(told, lambda: report.exported(files, str(folder)))
 
 
 @concepts.command("types", epilog="Example: whence concepts types policy incident --project mine")

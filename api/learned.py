@@ -55,7 +55,7 @@ class Learning:
         self._files += 1
         try:
             with source(name) as given:
-                for part in parts(_lines(given.lines())):
+                for part in parts(_lines(name, given.lines())):
                     await self._part(name, part, address)
         except ValidationError as error:
             self.unread[name] = error
@@ -91,12 +91,12 @@ class Learning:
         }
 
 
-def _lines(lines: Iterator[bytes]) -> Iterator[str]:
+def _lines(name: str, lines: Iterator[bytes]) -> Iterator[str]:
     for number, line in enumerate(lines, start=1):
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
             raise ValidationError(
-                f"line {number} is not UTF-8", field="FILE", position=error.start, allowed="text in UTF-8"
+                f"{name}: line {number} is not UTF-8", field="FILE", position=error.start, allowed="text in UTF-8"
             ) from None
         yield text.removeprefix("\ufeff") if number == 1 else text

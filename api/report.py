@@ -162,17 +162,17 @@ def learned(answer: Row) -> Iterator[RenderableType]:
         quality = "" if item["quality"] is None else f", quality {item['quality']:.2f}"
         yield Text(harmless(f"  {item['proposition']}  ({item['reason']}{quality})"), "dim")
     for file in answer["unread"]:
-        yield Text(harmless(f"not read to its end: {file['file']}: {file['message']}"), "bold red")
+        yield Text(harmless(f"not read to its end: {file['message']}"), "bold red")
 
 
 def replayed(answer: Row) -> Iterator[RenderableType]:
     """What became of sessions that were replayed."""
     table = _table()
-    for name in ("sessions", "known", "failed"):
-        table.add_row(name, f"{answer[name]:,}")
+    for name, label in (("sessions", "sessions"), ("known", "  read before"), ("failed", "not replayed")):
+        table.add_row(label, f"{answer[name]:,}")
     for group in ("verdicts", "dropped", "refused"):
         for name, count in cast("dict[str, int]", answer[group]).items():
-            table.add_row(harmless(f"  {name}" if group == "verdicts" else f"  {group}: {name}"), f"{count:,}")
+            table.add_row(harmless(name if group == "verdicts" else f"{group}: {name}"), f"{count:,}")
     _add_redacted(table, answer["redacted"])
     if answer["model"] is not None:
         tokens = answer["tokens"]
@@ -183,9 +183,20 @@ def replayed(answer: Row) -> Iterator[RenderableType]:
         yield Text(harmless(f"not replayed: {failure['file']}: {failure['message']}"), "bold red")
 
 
+def exported(files: int, folder: str) -> Iterator[RenderableType]:
+    """Where concept files were written, and how many."""
+    yield Text(harmless(f"{_count(files, 'file')} in {folder}"))
+
+
+def embedded(made: Mapping[str, int]) -> Iterator[RenderableType]:
+    """How many nodes of each project were embedded."""
+    for project, nodes in made.items():
+        yield Text(harmless(f"{_count(nodes, 'node')} embedded in {project}"))
+
+
 def _add_redacted(table: Table, redacted: Mapping[str, int]) -> None:
     for kind, count in redacted.items():
-        table.add_row(f"  redacted: {kind}", f"{count:,}")
+        table.add_row(f"redacted: {kind}", f"{count:,}")
 
 
 def plain_import(report: Report) -> Row:

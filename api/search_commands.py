@@ -165,6 +165,7 @@ def embed(
     """
     from functools import partial  # noqa: PLC0415
 
+    from api import report  # noqa: PLC0415
     from api.course import by_project  # noqa: PLC0415
     from graph.embedding.choice import required  # noqa: PLC0415
     from graph.embedding.filler import Filler  # noqa: PLC0415
@@ -187,7 +188,7 @@ def embed(
 
     made = asked(screen, settings, work)
     answer = {"model": embedder.profile.name, "projects": made}
-    screen.answer(answer, lambda: [f"{count:,} nodes embedded in {name}" for name, count in made.items()])
+    screen.answer(answer, lambda: report.embedded(made))
 
 
 def _drop(screen: Screen, settings: Settings, name: str) -> None:

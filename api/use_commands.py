@@ -117,6 +117,6 @@ async def _told(service: Service, taken: Taken) -> dict[str, Any]:
 
 
 def _sentence(told: Mapping[str, Any]) -> str:
-    said = f"{told['transition']}, {told['state']} now" if told["applied"] else f"taken before; {told['state']}"
+    said = told["transition"] if told["applied"] else "taken before"
     risk = f"; {told['newly_at_risk']:,} newly at risk" if told["newly_at_risk"] else ""
-    return harmless(f"{told['key']}: {said}{risk}")
+    return harmless(f"{told['key']}: {said}; it is {told['state']}{risk}")

@@ -511,7 +511,7 @@ def _driver(uri: str, username: str, password: str) -> AsyncDriver:
         )
     except (ConfigurationError, ValueError) as error:
         raise ValidationError(
-            "the address of the database is none",
+            "that is no address of a database",
             field="NEO4J_URI",
             allowed="bolt://, bolt+s://, bolt+ssc://, neo4j://, neo4j+s:// or neo4j+ssc://, a host and a port",
         ) from error

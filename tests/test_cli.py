@@ -401,9 +401,9 @@ def test_hints_move_a_node_and_say_where_it_stands(small: None, whence: Run) -> 
     told = json.loads(whence("hint", "top", "harmful", "--reason", "it misled", "--event-id", "h1", "--json").stdout)
     assert (told["transition"], told["state"], told["applied"]) == ("hinted", "challenged", True)
     again = whence("hint", "top", "harmful", "--reason", "it misled", "--event-id", "h1")
-    assert again.stdout == "top: taken before; challenged\n"
-    assert whence("hint", "top", "harmful", "--supported").stdout == "top: hinted, challenged now\n"
-    assert whence("hint", "top", "harmful").stdout == "top: hinted, invalidated now\n"
+    assert again.stdout == "top: taken before; it is challenged\n"
+    assert whence("hint", "top", "harmful", "--supported").stdout == "top: hinted; it is challenged\n"
+    assert whence("hint", "top", "harmful").stdout == "top: hinted; it is invalidated\n"
     assert whence("hint", "nobody", "helpful").returncode == 1
 
 
@@ -413,7 +413,7 @@ def test_a_command_that_ran_is_observed_and_a_workspace_is_its_whole_path(whence
 
     told = json.loads(observed("--exit-code", "0", "--operation", "1", "--json").stdout)
     assert (told["transition"], told["state"]) == ("proposed", "proposed")
-    assert "confirmed now" in observed("--exit-code", "0", "--operation", "2").stdout
+    assert "it is confirmed" in observed("--exit-code", "0", "--operation", "2").stdout
     assert "taken before" in observed("--exit-code", "0", "--operation", "2").stdout
     failed = observed("--exit-code", "2", "--operation", "3")
     assert (failed.returncode, failed.stdout) == (1, "nothing to observe\n")
@@ -463,7 +463,7 @@ def test_concepts_are_exported_into_a_new_folder_and_nothing_is_overwritten_unas
     _concept(tmp_path / "notes", "a", "It holds.")
     assert whence("concepts", "import", str(tmp_path / "notes"), "-p", "mine").returncode == 0
     out = tmp_path / "out" / "deep"
-    assert whence("concepts", "export", str(out), "-p", "mine").stdout == f"1 files in {out}\n"
+    assert whence("concepts", "export", str(out), "-p", "mine").stdout == f"1 file in {out}\n"
     assert (out / "a.md").read_bytes() == (tmp_path / "notes" / "a.md").read_bytes()
     (out / "a.md").write_text("mine", "utf-8")
     assert whence("concepts", "export", str(out), "-p", "mine").returncode == 2

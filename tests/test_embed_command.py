@@ -93,7 +93,7 @@ def test_a_command_embeds_what_lacks_a_vector_and_leaves_the_rest(
     ran = run(neo4j, home, "embed", "--project", "p", "--json")
     assert (ran.returncode, json.loads(ran.stdout)) == (0, {"model": E5_SMALL.name, "projects": {"p": 3}}), ran.stderr
     ran = run(neo4j, home, "embed")
-    assert (ran.returncode, ran.stdout) == (0, "0 nodes embedded in p\n1 nodes embedded in q\n"), ran.stderr
+    assert (ran.returncode, ran.stdout) == (0, "0 nodes embedded in p\n1 node embedded in q\n"), ran.stderr
     refused = run(neo4j, home, "embed", "--project", "none", "--json")
     assert (refused.returncode, json.loads(refused.stderr)["error"]["code"]) == (1, "NOT_FOUND")
 

@@ -154,6 +154,12 @@ def test_a_profile_that_is_none_is_refused(text: str | None, tmp_path: Path) -> 
     assert refused.value.field == "WHENCE_EMBEDDER"
 
 
+def test_a_word_that_names_no_embedder_is_answered_with_all_that_do(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError) as refused:
+        chosen(Choice("openai"), tmp_path)
+    assert all(each in str(refused.value.allowed) for each in (E5_SMALL.name, "none", "TOML", "https://"))
+
+
 def test_a_setting_names_an_embedder(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text("".join(f"{name} = {text}\n" for name, text in GOOD.items()), "utf-8")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -658,7 +660,11 @@ def test_files_are_learned_part_by_part_and_what_cannot_be_read_is_named(world: 
     told = world.loop.run(work()).plain()
     assert (told["files"], told["accepted"], told["merged"], told["reasons"]) == (3, 120, 0, {"a question": 1})
     assert told["redacted"] == {"email": 1}
-    assert "redacted: email" in _written(report.learned(told))
+    written = _written(report.learned(told))
+    assert re.search(r"^redacted: email +1 *$", written, re.MULTILINE), (
+        "it is no reason for which something was rejected"
+    )
+    assert [written.count(f"{os.sep}{name}") for name in ("bad.txt", "missing.txt")] == [1, 1]
     assert [Path(file["file"]).name for file in told["unread"]] == ["bad.txt", "missing.txt"]
     journal = len(world.events())
     again = world.loop.run(work()).plain()

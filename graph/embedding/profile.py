@@ -107,7 +107,7 @@ def read_profile(path: Path) -> tuple[Profile, ModelFiles]:
         raise ValidationError(
             f"the profile of the embedder cannot be read: {error}",
             field="WHENCE_EMBEDDER",
-            allowed="a TOML file that names a model",
+            allowed=f"{E5_SMALL.name}, none, a TOML file that names a model, or an address with http:// or https://",
         ) from error
     if unknown := sorted(given.keys() - _FILE_FIELDS):
         raise _wrong(unknown[0], f"one of {', '.join(sorted(_FILE_FIELDS))}")
