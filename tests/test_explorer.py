@@ -164,6 +164,7 @@ def test_a_visitor_chooses_a_project_and_sees_what_needs_a_look(visit: Visit) ->
     assert risk.locator(".count").inner_text() == "4"
     assert "Contract 9" in risk.inner_text()
     assert "it was never calibrated" in page.locator(".events").inner_text()
+    assert re.search(r"by \S+ of \S+ \((human|agent|service|system)\)", page.locator(".events").inner_text())
     page.get_by_role("combobox", name="Project").select_option("hub")
     page.wait_for_url("**/?project=hub")
 
@@ -497,6 +498,26 @@ def test_every_view_can_be_read_with_a_screen_reader_and_fits_the_window(
         for view in VIEWS:
             found[view] = visit.turn(view).evaluate(AUDIT)
         assert {view: wrong for view, wrong in found.items() if wrong} == {}
+
+
+def test_controls_keep_to_their_place(browser: Browser, service: Served) -> None:
+    def edges(selector: str) -> tuple[float, float]:
+        box = visit.page.locator(selector).bounding_box()
+        assert box is not None, selector
+        return box["x"], box["x"] + box["width"]
+
+    with visiting(browser, service.url, token_of(service), viewport={"width": 1300, "height": 900}) as visit:
+        visit.go()
+        assert edges("#tools button:last-child")[1] > 1250, "at the end of the bar, also where no project is chosen"
+        visit.turn("?project=depot&view=context")
+        assert edges("#validAt")[1] < edges("#with-retired")[0]
+        visit.page.locator("summary", has_text="Now").click()
+        assert edges("#as-of")[1] < edges(".as-of > form")[1]
+
+
+def test_a_search_that_fills_its_page_says_that_these_are_the_best(visit: Visit) -> None:
+    said = visit.go(project="hub", view="search", q="claim follows from what is known").locator("main p.soft").first
+    assert said.inner_text() == "The 50 best, the best first."
 
 
 def test_texts_can_be_read_on_what_is_behind_them_in_either_theme() -> None:

@@ -53,7 +53,7 @@ export function noItem(route) {
         route.asOf ? " at that moment. " : " in this project. ",
         then,
         then && " or ",
-        link(elsewhere("search", { q: route.key }), {}, "search for it"),
+        link(elsewhere("search", { q: route.key }), {}, then ? "search for it" : "Search for it"),
         ".",
       ),
     ],

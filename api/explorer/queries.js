@@ -20,10 +20,13 @@ export const JOURNAL = `query Journal($project: String!, $afterSeq: Int, $first:
   }
 }`;
 
+/** How many answers a search shows. */
+export const FOUND = 50;
+
 export const SEARCH = `query Search(
   $project: String!, $text: String!, $filter: KnowledgeFilter, $asOf: DateTime, $includeRetired: Boolean
 ) {
-  search(project: $project, text: $text, first: 50, filter: $filter, asOf: $asOf, includeRetired: $includeRetired) {
+  search(project: $project, text: $text, first: ${FOUND}, filter: $filter, asOf: $asOf, includeRetired: $includeRetired) {
     knowledge { ${NODE} } tier cautions via
   }
 }`;

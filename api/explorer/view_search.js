@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { changed, go } from "./address.js";
 import { el } from "./elements.js";
 import { badge, card, empty, heading, nextPage } from "./parts.js";
-import { LIST, SEARCH } from "./queries.js";
+import { FOUND, LIST, SEARCH } from "./queries.js";
 import { STATES, counted, said } from "./words.js";
 
 export async function search(route, signal) {
@@ -22,6 +22,12 @@ export async function search(route, signal) {
   };
 }
 
+/** How many answer, where the service gives no more than so many. */
+function ranked(count) {
+  if (!count) return null;
+  return count < FOUND ? `${counted(count, "item")}, the best first.` : `The ${FOUND} best, the best first.`;
+}
+
 async function answered(route, signal) {
   const { project, asOf } = route;
   const filter = filterOf(route);
@@ -32,7 +38,7 @@ async function answered(route, signal) {
       title: `Search: ${route.q}`,
       content: [
         heading("Results for ", said(route.q)),
-        el("p", { class: "soft" }, items.length ? `${counted(items.length, "item")}, the best first.` : null),
+        el("p", { class: "soft" }, ranked(items.length)),
         items.length
           ? el(
               "ol",

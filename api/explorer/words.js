@@ -98,7 +98,7 @@ export function actor(who) {
     "span",
     {},
     said(who.subject),
-    el("span", { class: "faint" }, " ", said(who.issuer), `, ${who.type.toLowerCase()}`),
+    el("span", { class: "faint" }, " of ", said(who.issuer), ` (${who.type.toLowerCase()})`),
   );
 }
 
