@@ -19,6 +19,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver import MCPServer
+from mcp.types import TextContent
 from served import WHENCE, Served, served
 from test_exchange import claimed, taken
 
@@ -115,6 +116,21 @@ def test_a_claim_lives_from_what_it_rests_on_to_what_becomes_of_it(
     assert set(block["keys"]) == {"last", "vans"}
     assert all(key in block["text"] for key in block["keys"])
     assert any(caution.startswith("at risk") and "depot" in caution for caution in block["cautions"]["last"])
+
+
+def test_who_reads_the_text_of_an_answer_alone_has_the_block_as_it_is(
+    agent: Agent, service: Service, loop: asyncio.Runner
+) -> None:
+    taken(loop, service, [claimed("a")])
+    answer = agent.with_client(lambda client: client.call_tool("recall", {"goal": "claim a", "budget": 200}))
+    block = answer.structured_content
+    assert block is not None
+    assert [part.text for part in answer.content if isinstance(part, TextContent)] == [block["text"]]
+    assert block["text"].startswith("<knowledge>")
+    listed = agent.with_client(lambda client: client.list_tools()).tools
+    (recall,) = (tool for tool in listed if tool.name == "recall")
+    assert recall.output_schema is not None
+    assert set(recall.output_schema["properties"]) == set(block)
 
 
 def test_a_refusal_says_what_to_do(agent: Agent, service: Service, loop: asyncio.Runner) -> None:
