@@ -275,20 +275,13 @@ def checked_key(value: object, field: str) -> str:
 
 
 def spellings(key: str) -> tuple[str, ...]:
-    """The key as it is given, and what else a key that is the same after NFC may be stored as: in NFC, and in NFD."""
+    """The key as it is given, and what else a key that is the same after NFC may be stored as: in NFC, and in NFD.
+
+    Keys are stored as they are given (rules.md section 1), so one that is in neither form is found by itself alone.
+    """
     if key.isascii():
         return (key,)
     return tuple(dict.fromkeys((key, unicodedata.normalize("NFC", key), unicodedata.normalize("NFD", key))))
-
-
-def new_spelling(key: str) -> str:
-    """How a new key is stored, so that ``spellings`` of each that is the same holds it.
-
-    As it is given where it is in NFC or in NFD; what is in neither, as signs that stand for others are, in NFC.
-    """
-    if key.isascii() or unicodedata.is_normalized("NFD", key):
-        return key
-    return unicodedata.normalize("NFC", key)
 
 
 def checked_proposition(value: object, field: str) -> str:

@@ -21,7 +21,6 @@ from graph.knowledge import (
     NodeId,
     Relation,
     Transition,
-    new_spelling,
     spellings,
 )
 
@@ -66,7 +65,7 @@ class Slice:
         """How a key that is the same after NFC is stored, or will be: the very one that is given comes first."""
         if key.isascii() or key in self.newest:
             return key
-        return next((each for each in spellings(key) if each in self.newest), new_spelling(key))
+        return next((each for each in spellings(key) if each in self.newest), key)
 
     def node(self, key: str, generation: int | None = None) -> Node | None:
         """The asked-for generation of the key, or the newest; None when there is none."""
