@@ -139,9 +139,9 @@ def _ends_behind(text: str, end: int, *, taken: bool) -> bool:
 def _ends_before(text: str, start: int, *, taken: bool, hosts: bool) -> bool:
     sign = text[start - 1]
     if sign == " ":
-        near = text[max(0, start - _NEAR_CHARS) : start]
-        few = max(0, len(near) - _GROUP_CHARS)
-        return taken or not _GROUP_BEFORE.search(near, few) or _RUN_BEFORE.search(near) is not None
+        if taken or not _GROUP_BEFORE.search(text[max(0, start - _GROUP_CHARS) : start]):
+            return True
+        return _RUN_BEFORE.search(text[max(0, start - _NEAR_CHARS) : start]) is not None
     if hosts and (sign == ":" or not sign.isascii()) and _HOST_BEFORE.search(text[max(0, start - _HOST_CHARS) : start]):
         return False
     if sign in _ENDS_BEFORE or not sign.isascii() or (sign == "," and not text[start].isdecimal()):
