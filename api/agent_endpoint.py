@@ -54,9 +54,9 @@ class AgentEndpoint:
             refused = refusal(Facts("VALIDATION", "only POST is answered here"), 405, {"allow": "POST"})
             await refused(scope, receive, send)
             return
-        messages = await received(receive)
+        messages, body = await received(receive)
         try:
-            strict_json.loads(b"".join(message.get("body", b"") for message in messages).decode())
+            strict_json.loads(body.decode())
         except KnowledgeError as error:  # the protocol's package would take the last of two
             await refusal(facts_of(error))(scope, receive, send)
             return

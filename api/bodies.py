@@ -7,8 +7,8 @@ from starlette.types import Message, Receive
 from api.wire import BODY_BYTES_MAX
 
 
-async def received(receive: Receive) -> list[Message]:
-    """The messages of a body, up to its end or its cap."""
+async def received(receive: Receive) -> tuple[list[Message], bytes]:
+    """The messages of a body, up to its end or its cap, and what they hold."""
     messages: list[Message] = []
     size, more = 0, True
     while more and size <= BODY_BYTES_MAX:
@@ -16,7 +16,7 @@ async def received(receive: Receive) -> list[Message]:
         messages.append(message)
         size += len(message.get("body", b""))
         more = message["type"] == "http.request" and message.get("more_body", False)
-    return messages
+    return messages, b"".join(message.get("body", b"") for message in messages)
 
 
 def again(messages: list[Message], receive: Receive) -> Receive:

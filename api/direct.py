@@ -58,8 +58,7 @@ class Direct:
         if takes_stream_alone(accept):
             await self._app(scope, receive, send)
             return
-        messages = await received(receive)
-        body = b"".join(message.get("body", b"") for message in messages)
+        messages, body = await received(receive)
         answer = None
         if len(body) <= BODY_BYTES_MAX:
             caller = scope_of(scope)

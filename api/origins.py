@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from api.access import header
 from api.checks import Facts
 from api.refusals import refusal
-from api.settings import ANY_ORIGIN
 
 PREFLIGHT_SECONDS = 600  # a browser remembers so long what it may ask
 
@@ -29,7 +28,6 @@ class Origins:
 
     def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
         self.app = app
-        self._origins = frozenset(origins)
         self._shared = CORSMiddleware(
             app,
             allow_origins=origins,
@@ -44,19 +42,16 @@ class Origins:
 
         A page may open a websocket to anywhere without asking first, so that one of elsewhere is refused.
         """
-        origin = None if scope["type"] == "lifespan" else Headers(scope=scope).get("origin")
+        origin = None if scope["type"] == "lifespan" else header(scope, b"origin")
         if origin is None:
             await self.app(scope, receive, send)
         elif scope["type"] == "websocket" and not self._may(origin, scope):
             facts = Facts("FORBIDDEN", "the page comes from elsewhere", "origin", None, "pages of this service")
             await refusal(facts)(scope, receive, send)
         else:
-            app = self._shared if scope["type"] == "http" and self._listed(origin) else self.app
-            await app(scope, receive, send)
-
-    def _listed(self, origin: str) -> bool:
-        return ANY_ORIGIN in self._origins or origin in self._origins
+            shared = scope["type"] == "http" and self._shared.is_allowed_origin(origin)
+            await (self._shared if shared else self.app)(scope, receive, send)
 
     def _may(self, origin: str, scope: Scope) -> bool:
-        host = Headers(scope=scope).get("host", "")
-        return self._listed(origin) or origin.partition("://")[2].lower() == host.lower()
+        host = header(scope, b"host") or ""
+        return self._shared.is_allowed_origin(origin) or origin.partition("://")[2].lower() == host.lower()

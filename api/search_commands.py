@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +16,7 @@ from graph.errors import ValidationError
 
 if TYPE_CHECKING:
     from api.settings import Settings
+    from graph.retrieval import Asked, Retrieval
     from graph.service import Service
 
 commands = typer.Typer()
@@ -28,6 +31,35 @@ class BlockForm(StrEnum):
     XML = "xml"
 
 
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """What a search and a block both go by, as it was typed."""
+
+    project: str
+    text: str
+    as_of: str | None
+    valid_at: str | None
+    include_retired: bool
+
+    def answer(self, screen: Screen, made: Callable[[Retrieval, Asked], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """What is made of it on the database that is to be had."""
+        from api import answers, embedders  # noqa: PLC0415
+        from graph.filters import Filter  # noqa: PLC0415
+        from graph.retrieval import question  # noqa: PLC0415
+
+        settings = configured()
+        instant, true_then = instant_of(self.as_of), Filter(valid_at=instant_of(self.valid_at, "--valid-at"))
+
+        async def work(service: Service) -> dict[str, Any]:
+            await answers.require_project(service, self.project)
+            retired = self.include_retired
+            wanted = await question(service, self.project, self.text, true_then, instant, include_retired=retired)
+            async with embedders.retrieving(settings, service) as retrieval:
+                return await made(retrieval, wanted)
+
+        return asked(screen, settings, work)
+
+
 @commands.command(epilog='Example: whence search "global interpreter lock" --project peps')
 def search(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What about.")],
@@ -40,21 +72,10 @@ def search(
     machine: Json = False,
 ) -> int:
     """Find the nodes that answer a text, best first, with what there is to doubt about each."""
-    from api import answers, embedders, report  # noqa: PLC0415
-    from graph.filters import Filter  # noqa: PLC0415
-    from graph.retrieval import question  # noqa: PLC0415
+    from api import answers, report  # noqa: PLC0415
 
-    screen, settings = Screen(machine=machine), configured()
-    instant, world = instant_of(as_of), instant_of(valid_at, "--valid-at")
-
-    async def work(service: Service) -> answers.Row:
-        await answers.require_project(service, project)
-        true_then = Filter(valid_at=world)
-        wanted = await question(service, project, text, true_then, instant, include_retired=include_retired)
-        async with embedders.retrieving(settings, service) as retrieval:
-            return await answers.found(retrieval, wanted, first)
-
-    answer = asked(screen, settings, work)
+    screen, sought = Screen(machine=machine), _Sought(project, text, as_of, valid_at, include_retired)
+    answer = sought.answer(screen, lambda retrieval, wanted: answers.found(retrieval, wanted, first))
     screen.answer(answer, lambda: report.found(answer))
     return 0 if answer["items"] else 1
 
@@ -74,21 +95,10 @@ def ask(
     machine: Json = False,
 ) -> int:
     """Write a context block for an agent: what serves a goal and fits a budget."""
-    from api import answers, embedders  # noqa: PLC0415
-    from graph.filters import Filter  # noqa: PLC0415
-    from graph.retrieval import question  # noqa: PLC0415
+    from api import answers  # noqa: PLC0415
 
-    screen, settings = Screen(machine=machine), configured()
-    instant, world = instant_of(as_of), instant_of(valid_at, "--valid-at")
-
-    async def work(service: Service) -> answers.Row:
-        await answers.require_project(service, project)
-        true_then = Filter(valid_at=world)
-        wanted = await question(service, project, goal, true_then, instant, include_retired=include_retired)
-        async with embedders.retrieving(settings, service) as retrieval:
-            return await answers.block(retrieval, wanted, budget, form.value)
-
-    answer = asked(screen, settings, work)
+    screen, sought = Screen(machine=machine), _Sought(project, goal, as_of, valid_at, include_retired)
+    answer = sought.answer(screen, lambda retrieval, wanted: answers.block(retrieval, wanted, budget, form.value))
     if machine:
         screen.document(answer)
     else:

@@ -20,7 +20,7 @@ from graph.ingestion.chat import NOBODY, ChatChoice
 from graph.knowledge import Actor, ActorType
 
 ANONYMOUS = Actor("whence", "anonymous", ActorType.SERVICE)
-ANY_ORIGIN = "*"
+_ANY_ORIGIN = "*"
 ORIGINS_MAX = 100
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")  # as browsers write it
 _STAGE = "WHENCE_STAGE_"
@@ -121,11 +121,11 @@ def _trust(given: Mapping[str, str]) -> Trust | None:
 def _origins(given: Mapping[str, str]) -> tuple[str, ...]:
     named = (part.strip() for part in given.get("WHENCE_ORIGINS", "").split(","))
     origins = tuple(dict.fromkeys(part for part in named if part))
-    allowed = f"{ANY_ORIGIN}, or at most {ORIGINS_MAX} such as http://localhost:3000 with commas between"
+    allowed = f"{_ANY_ORIGIN}, or at most {ORIGINS_MAX} such as http://localhost:3000 with commas between"
     if len(origins) > ORIGINS_MAX:
         raise ValidationError(f"there are {len(origins)} origins", field="WHENCE_ORIGINS", allowed=allowed)
     for origin in origins:
-        if origin != ANY_ORIGIN and not _ORIGIN.fullmatch(origin):
+        if origin != _ANY_ORIGIN and not _ORIGIN.fullmatch(origin):
             raise ValidationError(f"{quoted(origin)} is no origin", field="WHENCE_ORIGINS", allowed=allowed)
     return origins
 

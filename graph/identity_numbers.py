@@ -21,9 +21,8 @@ _FILES = frozenset(
 )
 _DOMAIN = re.compile(r"@(?:[\w-]{1,63}+\.){1,8}([^\W\d_]{2,24}|xn--[a-z0-9-]{2,59})(?![\w-]|\.\w)(?!\()")
 _USER_BACKWARDS = re.compile(r"(?:[^\W_]|[._%+-])+")
-_IN_ADDRESS = re.compile(
-    r"//[^\s/:]*+(?::(?!\d{1,5}/)[^\s@]*+|[^\s/]*+)\Z"
-)  # who signs in where, as addresses write it
+# Who signs in where, as addresses write it.
+_IN_ADDRESS = re.compile(r"//[^\s/:]*+(?::(?!\d{1,5}/)[^\s@]*+|[^\s/]*+)\Z")
 _ADDRESS_CHARS = 256  # before the mail sign of one
 _NOT_MAIL = re.compile(r":[~\w.-]{0,64}/")  # the place on a machine, as version control and copying write it
 

@@ -33,8 +33,6 @@ def _each(chars: str) -> Iterator[int]:
 _FULL_WIDTH = {0xFEE0 + code: chr(code) for code in range(0x21, 0x7F)}  # forms of ASCII
 _PLAIN: dict[int, str] = {code: plain for plain, chars in _PLAIN_OF.items() for code in _each(chars)} | _FULL_WIDTH
 _RELATIVES = frozenset(map(chr, _PLAIN))
-
-
 _FEW = 16  # parts that are replaced one after the other faster than all of a text is gone through
 
 
@@ -79,9 +77,8 @@ class Seen:
         if len(low) != len(plain):  # a few letters become two
             low = "".join(char.lower() if char.isascii() else char for char in plain)
         kinds = "".join(chars).translate(_PLAIN)
-        return cls(
-            plain, low, frozenset(kinds + kinds.lower() + "x\u03c2")
-        )  # at its end a word has a small sigma of its own
+        # Markers are made of x, and at its end a word has a small sigma of its own.
+        return cls(plain, low, frozenset(kinds + kinds.lower() + "x\u03c2"))
 
     def holds(self, part: str) -> bool:
         """Whether a part stands somewhere, as it is or in lower case; cheap where a character of it does not."""

@@ -17,6 +17,7 @@ from test_exchange import claimed, taken
 
 from graph.errors import NotFoundError, PropositionConflictError
 from graph.exchange import Terms, import_journal
+from graph.filters import Filter
 from graph.knowledge import spellings
 from graph.service import Service
 
@@ -74,8 +75,6 @@ def test_a_key_in_neither_form_is_read_back_as_it_was_given(api: Api) -> None:
 
 def keys(service: Service, loop: asyncio.Runner) -> list[str]:
     async def all_of() -> list[str]:
-        from graph.filters import Filter  # noqa: PLC0415
-
         return [row["key"] for row in (await service.page("P", Filter(), 100)).items]
 
     return loop.run(all_of())
