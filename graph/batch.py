@@ -27,6 +27,7 @@ from graph.rows import (
     node_of,
 )
 from graph.slices import Needs, Slice, link_ids
+from graph.transactions import untold
 
 T = TypeVar("T")
 Statement = tuple[str, dict[str, Any]]
@@ -58,7 +59,7 @@ async def run(tx: AsyncManagedTransaction, name: str, **params: Any) -> list[Row
     """The rows of a statement in this transaction, each a map by column."""
 
     async def asked() -> list[Row]:
-        return await (await tx.run(queries.load(name).text, params)).data()
+        return await (await tx.run(queries.load(name).text, untold(params))).data()
 
     return await observed.statement(name, asked(), len)
 

@@ -237,7 +237,7 @@ def statements_alike(callers: Callers, name: str) -> bool:
 @pytest.mark.parametrize("name", QUERIES)
 def test_another_project_answers_every_query_as_one_that_does_not_exist(callers: Callers, name: str) -> None:
     alike = [statements_alike(callers, name) for _ in range(4)]
-    # What is kept of tokens and projects for seconds is looked up when they have passed, whichever project is asked for.
+    # What is kept of tokens and projects for seconds is looked up when they have passed, whoever is asked for.
     assert any(alike), "the statements that they took"
     if name not in WITHOUT_PROJECT:
         own = callers.ask("reader", written(name, OURS, mutation=False))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -155,3 +156,17 @@ def test_reads_of_one_statement_are_no_more_at_once_than_the_drivers_connections
 
     assert loop.run(scenario()) == [[1]] * 150
     assert most <= TRANSACTIONS_MAX
+
+
+def test_the_drivers_log_holds_no_list_of_what_is_written_or_looked_up(
+    store: Store, loop: asyncio.Runner, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="neo4j")
+    command = said("proposed", "quiet", proposition="The harbour pilot whispers")
+    taken = loop.run(store.append([command], datetime.now(UTC)))
+    rows = loop.run(store.read("propositions_worded", project="P", texts=["whispers"], first=5))
+    assert isinstance(taken[0], Taken)
+    assert [row["proposition"] for row in rows] == ["The harbour pilot whispers"]
+    told = [record.getMessage() for record in caplog.records if "RUN" in record.msg]
+    assert any("values>" in message for message in told)
+    assert [message for message in told if "whispers" in message] == []

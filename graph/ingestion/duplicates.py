@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import mul
 
+from cachetools import LRUCache
+
 from graph.embedding.embedder import Embedder, Vector
 from graph.embedding.representations import Representations, Wanted
 from graph.errors import KnowledgeError
@@ -24,6 +26,7 @@ from graph.words import needed, stems, turning, worded, words
 EMBED_SECONDS = 60.0  # for fifty propositions on a busy machine
 ASKED = 10  # nearest vectors of the index, of all projects: of what says the same, hardly any lies behind more
 HITS = 20  # of the words of a proposition
+KEPT_CHARACTERS = 1_000_000  # of texts that are kept taken apart, some ten megabytes: the same nodes come up again
 _NAME = re.compile(r"[^\W\d_]+")
 _ALONE = re.compile(r"(?<!\S)[0-9]+(?=[.,;:!?]?(?:\s|\Z))")
 _LOG = logging.getLogger("whence.ingestion")
@@ -46,12 +49,13 @@ class KnownNodes:
         self._embedder = embedder
         self._representations = None if embedder is None else Representations(service.store, embedder.profile)
         self._installed = False
+        self._said: LRUCache[str, _Said] = LRUCache(KEPT_CHARACTERS, getsizeof=_size)
 
     async def find(self, project: str, propositions: Sequence[str]) -> Known:
         """What of some propositions is known already; of several nodes the one of the same words, then the nearest."""
         said = [_Said(text) for text in propositions]
         hits = await self._by_words(project, propositions)
-        known = {i: _Said(text) for found in hits for i, text in found.items()}
+        known = {i: self._known(text) for found in hits for i, text in found.items()}
         nodes = [
             next((i for i in sorted(found) if known[i].stems == this.stems and not known[i].differs(this)), None)
             for this, found in zip(said, hits, strict=True)
@@ -89,6 +93,12 @@ class KnownNodes:
         except KnowledgeError as error:
             _LOG.info("vectors are made again in the background: %s", error)
 
+    def _known(self, text: str) -> _Said:
+        """What a node says, taken apart once for all that is compared with it."""
+        if text not in self._said:
+            self._said[text] = _Said(text)
+        return self._said[text]
+
     async def _by_meaning(
         self, project: str, propositions: Sequence[str], said: Sequence[_Said], wanted: Sequence[int]
     ) -> tuple[list[Vector], dict[int, dict[NodeId, _Said]]]:
@@ -117,7 +127,7 @@ class KnownNodes:
         near = {at: [(each.key, each.generation) for each in ids] for at, ids in zip(asked, found, strict=True)}
         ids = sorted({node_id for each in near.values() for node_id in each})
         nodes = await self._service.nodes(project, ids) if ids else {}
-        live = {i: _Said(node["proposition"]) for i, node in nodes.items() if not node["retired"]}
+        live = {i: self._known(node["proposition"]) for i, node in nodes.items() if not node["retired"]}
         return vectors, {at: {i: live[i] for i in each if i in live} for at, each in near.items()}
 
     async def _may_be_known(self, project: str, said: Sequence[_Said], wanted: Sequence[int]) -> list[int]:
@@ -145,9 +155,7 @@ class KnownNodes:
         least = 1.0 if self._embedder is None else self._embedder.profile.duplicate
 
         def same(left: int, right: int) -> bool:
-            if said[left].turning != said[right].turning:
-                return False
-            return (said[left].stems == said[right].stems or near(left, right)) and not said[left].differs(said[right])
+            return not said[left].differs(said[right]) and (said[left].stems == said[right].stems or near(left, right))
 
         def near(left: int, right: int) -> bool:
             if not vectors or not vectors[left] or not vectors[right]:
@@ -155,6 +163,10 @@ class KnownNodes:
             return sum(map(mul, vectors[left], vectors[right])) >= least
 
         return [next((at for at in range(this) if same(at, this)), None) for this in range(len(said))]
+
+
+def _size(said: _Said) -> int:
+    return len(said.text)
 
 
 @dataclass(frozen=True)
