@@ -31,6 +31,7 @@ def unpacked(text: str) -> tuple[str, list[Any]]:
     plain = base64.b64decode(padded + "=" * (-len(padded) % 4), validate=True).decode()
     kind, _, rest = plain.partition(":")
     parts: object = json.loads(rest)
+    json.dumps(parts, ensure_ascii=False).encode()  # half a character is none that was packed
     return kind, cast("list[Any]", parts) if isinstance(parts, list) else []
 
 

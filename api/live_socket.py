@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
@@ -35,6 +36,7 @@ INIT_SECONDS = 3.0  # from the connection to its connection_init: clients say it
 OPERATIONS_MAX = 10  # of one connection, at a time
 ID_CHARS_MAX = 128  # of an operation: it is sent with each answer, and clients take 36
 _REASON_BYTES_MAX = 123  # of a close frame
+_HALF = re.compile("[\ud800-\udfff]")  # of a character, which no answer can name
 _TRY_AGAIN_LATER = 1013
 _LOG = logging.getLogger("whence.http")
 Message = Mapping[str, Any]
@@ -294,7 +296,7 @@ def _read(received: Mapping[str, Any]) -> Message:
 
 def _id(message: Message) -> str:
     name = message.get("id")
-    if not isinstance(name, str) or not 0 < len(name) <= ID_CHARS_MAX:
+    if not isinstance(name, str) or not 0 < len(name) <= ID_CHARS_MAX or _HALF.search(name):
         raise _ClosedError(4400, f"The id of an operation must be a string of 1 to {ID_CHARS_MAX} characters")
     return name
 

@@ -229,7 +229,7 @@ def _refused_as(name: str | None) -> Generator[None]:
         raise
     except (*_UNREADABLE, AttributeError, LookupError, TypeError) as error:
         what = "the file is no backup, or not a whole one" if name is None else f"{name} of the backup is damaged"
-        raise _damaged(f"{what}: {error}") from error
+        raise _damaged(f"{what}: {error if isinstance(error, _UNREADABLE) else 'it is of another form'}") from error
 
 
 def _damaged(what: str) -> ValidationError:
@@ -251,7 +251,7 @@ def _manifest(archive: zipfile.ZipFile) -> dict[str, Any]:
 
 def _project(record: dict[str, Any]) -> BackedUp:
     name, folder, seq, digest = (record[part] for part in ("name", "folder", "seq", "hash"))
-    placed = isinstance(seq, int) and 0 < seq < ALWAYS and isinstance(folder, str)
+    placed = type(seq) is int and 0 < seq < ALWAYS and isinstance(folder, str) and isinstance(digest, str)
     if not placed or not re.fullmatch("[0-9a-f]{64}", digest):
         raise _damaged(f"{MANIFEST} of the backup does not say how far project {name!r} goes")
     aging = tuple(_change(change) for change in record["aging"])
@@ -261,7 +261,7 @@ def _project(record: dict[str, Any]) -> BackedUp:
 
 def _change(record: dict[str, Any]) -> Change:
     seconds = record["seconds"]
-    if not isinstance(seconds, int) or not AGING_MIN.total_seconds() <= seconds <= AGING_MAX.total_seconds():
+    if type(seconds) is not int or not AGING_MIN.total_seconds() <= seconds <= AGING_MAX.total_seconds():
         raise _damaged(f"{MANIFEST} of the backup has an aging time of {seconds!r} seconds")
     return Change(checked_instant(record["since"], "since"), timedelta(seconds=seconds))
 
@@ -312,6 +312,8 @@ async def restore(service: Service, bundle: Bundle, actor: Actor, progress: Prog
             is not what the bundle says.
     """
     for project in bundle.projects:
+        if bundle.hash_at(project, project.seq) != project.hash:
+            raise _damaged(f"{project.folder}/journal.jsonl does not end where {MANIFEST} of the backup says")
         _refuse_another(bundle, project, await service.head(project.name))
     restored: list[Restored] = []
     for project in bundle.projects:

@@ -25,6 +25,7 @@ from graph.journal import Event, Json, canonical
 from graph.knowledge import (
     CAUSES_MAX,
     EVIDENCE_MAX,
+    KEY_CHARS_MAX,
     METADATA_BYTES_MAX,
     METADATA_DEPTH_MAX,
     REASON_CHARS_MAX,
@@ -45,6 +46,9 @@ from graph.knowledge import (
 from graph.redaction import PERSONAL, Redactor
 
 INTEGER_BITS_MAX = 14_000  # 4,214 digits: what Python and Neo4j's clients convert without complaint
+_RULE_NAMES = ("claim", "contradiction", "hint", "link", "sighting", "transfer")
+_RULES = re.compile(rf"(?:#(?:{'|'.join(_RULE_NAMES)})(?:-[1-9][0-9]{{0,5}})?){{1,4}}\Z")
+_RULES_CHARS_MAX = 4 * len("#contradiction-123456")
 _HASH_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*:[0-9A-Fa-f]+")
 _WRITTEN_ONLY = frozenset({"seq", "recorded_at", "state_after", "prev_hash", "hash"})
 _ENVELOPE = frozenset(
@@ -291,13 +295,13 @@ def _caused_by(value: object) -> tuple[str, ...]:
 
 
 def checked_event_id(value: object, name: str) -> str:
-    """An event id: a key's form, to which the service may have added ``#`` and a rule's name, also twice (journal.md).
+    """An event id: a key's form, to which the service may have added ``#`` and a rule's name, up to four (journal.md).
 
     Raises:
-        ValidationError: not such a text.
+        ValidationError: not such a text, or one of more rules or of unknown ones that is too long for a key.
     """
-    if isinstance(value, str) and (rule := re.search(r"(#[a-z]+(-[0-9]+)?)+$", value)):
-        checked_key(value[: rule.start()] or value, name)
+    if isinstance(value, str) and len(value) <= KEY_CHARS_MAX + _RULES_CHARS_MAX and (rules := _RULES.search(value)):
+        checked_key(value[: rules.start()] or value, name)
         return value
     return checked_key(value, name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from graph.commands import Command
+from graph.commands import Command, checked_event_id
 from graph.concept import carried
 from graph.errors import EventConflictError
 from graph.journal import Event, Json, sealed
@@ -156,6 +156,8 @@ class Draft:
                 field="event_id",
                 allowed="a new event id",
             )
+        if "#" in event_id:
+            checked_event_id(event_id, "event_id")  # what is written can be read again
         last = self.events[-1] if self.events else None
         event = Event(
             project=self.here.project,

@@ -154,6 +154,10 @@ class TooSlowError(UnavailableError):
     """The database did not answer in time; what was asked for may be the cause."""
 
 
+class DatabaseFailedError(UnavailableError):
+    """The database is there, and failed at a statement; what it was given may be the cause."""
+
+
 class MergeOutdatedError(UnavailableError):
     """What a consolidator merged was changed before the merged text was taken; it has to be asked again."""
 

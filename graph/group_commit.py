@@ -22,7 +22,7 @@ from typing import Protocol, cast
 
 from graph import observed
 from graph.commands import Command
-from graph.errors import InDoubtError, KnowledgeError, TooSlowError, UnavailableError
+from graph.errors import DatabaseFailedError, InDoubtError, KnowledgeError, TooSlowError, UnavailableError
 from graph.slices import projects
 from graph.store import WRITE_SECONDS, Taken
 
@@ -288,7 +288,9 @@ def _outcome(answer: Answer) -> str:
 
 def _may_lie_in_one(error: Exception) -> bool:
     """Whether others may go through without the one at fault; a lost connection or commit is nobody's."""
-    return isinstance(error, TooSlowError) or not isinstance(error, UnavailableError | InDoubtError)
+    return isinstance(error, TooSlowError | DatabaseFailedError) or not isinstance(
+        error, UnavailableError | InDoubtError
+    )
 
 
 def _too_slow() -> TooSlowError:

@@ -15,10 +15,19 @@ from typing import Any, LiteralString, TypeVar, cast
 
 import neo4j
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction, AsyncSession
-from neo4j.exceptions import AuthError, ClientError, DriverError, IncompleteCommit, Neo4jError, TransientError
+from neo4j.exceptions import (
+    AuthError,
+    ClientError,
+    DatabaseError,
+    DriverError,
+    IncompleteCommit,
+    Neo4jError,
+    TransientError,
+)
 
 from graph import observed, received
 from graph.errors import (
+    DatabaseFailedError,
     InDoubtError,
     InternalError,
     KnowledgeError,
@@ -309,7 +318,8 @@ def ours(error: Neo4jError | DriverError) -> KnowledgeError:
         )
     if isinstance(error, ClientError):
         return InternalError("the database refused a statement")
-    return UnavailableError("the database cannot be had", allowed="the same request later")
+    kind = DatabaseFailedError if isinstance(error, DatabaseError) else UnavailableError
+    return kind("the database cannot be had", allowed="the same request later")
 
 
 def _tell(what: str, error: Exception) -> None:

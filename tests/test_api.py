@@ -695,6 +695,7 @@ def test_a_cursor_that_is_broken_or_of_another_list_is_refused(api: Api) -> None
     foreign = api.ask('{ knowledgeList(project: "Q", first: 1) { edges { cursor } } }')["knowledgeList"]["edges"][0]
     journal = api.ask('{ journal(project: "P", first: 1) { edges { cursor } } }')["journal"]["edges"][0]
     forged = base64.b64encode(b'after:["knowledgeList","P",5,1]').decode()
+    half = base64.b64encode(b'after:["knowledgeList","P","\\ud800",1]').decode()
     huge = base64.b64encode(b'after:["knowledgeList","P","a",99999999999999999999]').decode()
     deep = base64.b64encode(b"after:" + b"[" * 3000).decode()
     for after in (
@@ -705,6 +706,7 @@ def test_a_cursor_that_is_broken_or_of_another_list_is_refused(api: Api) -> None
         foreign["cursor"],
         journal["cursor"],
         forged,
+        half,
         huge,
         deep,
         "A" * 100_000,

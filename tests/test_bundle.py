@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from datetime import timedelta
@@ -254,14 +255,31 @@ def test_what_is_no_whole_backup_is_refused(place: Place) -> None:
         ),
         *(saying(projects=[project | {"seq": 10**30}]), saying(projects=[project, project])),
         *(saying(projects=[project | {"types": types}]) for types in (["x" * 5_000], [1], ["ok", ""], 7)),
-        *(saying(projects=[project | {"kept": kept}]) for kept in (["password"], [[]], 7)),
+        *(saying(projects=[project | {"kept": kept}]) for kept in (["password"], [[]], [{}], 7)),
+        *(saying(projects=projects) for projects in ([None], [[]], [project | {"seq": True}], [project | {"hash": 5}])),
+        *(saying(files=manifest["files"] | {name: said}) for name in manifest["files"] for said in (None, {}, 5)),
+        saying(files={name: {"bytes": "x", "sha256": 5} for name in manifest["files"]}),
         edited(whole, MANIFEST, lambda _data: b"{"),
         edited(whole, MANIFEST, lambda data: data.replace(b"{", b'{"version": 2,', 1)),
         edited(whole, MANIFEST, lambda _data: b"\xff"),
         packed(parts(whole) | {"more": b""}),
     ):
-        with pytest.raises(ValidationError):
+        with pytest.raises(ValidationError) as refused:
             place.restored(damaged)
+        assert not re.search("'(int|str|NoneType|dict)'|object is not|unhashable", str(refused.value))
+    assert place.projects() == []
+
+
+def test_a_journal_that_was_cut_with_its_manifest_is_refused_before_anything_is_taken(place: Place) -> None:
+    place.filled()
+    files = parts(place.backup())
+    place.emptied()
+    manifest = json.loads(files[MANIFEST])
+    name = "projects/0001/journal.jsonl"
+    cut = b"".join(files[name].splitlines(keepends=True)[:-1])
+    manifest["files"][name] |= {"bytes": len(cut), "sha256": hashlib.sha256(cut).hexdigest()}
+    with pytest.raises(ValidationError, match=name):
+        place.restored(packed(files | {name: cut, MANIFEST: json.dumps(manifest).encode()}))
     assert place.projects() == []
 
 

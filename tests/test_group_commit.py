@@ -22,7 +22,15 @@ from strategies import said
 
 from graph.commands import Command
 from graph.embedded import Connection
-from graph.errors import InDoubtError, KnowledgeError, LimitError, NotFoundError, TooSlowError, UnavailableError
+from graph.errors import (
+    DatabaseFailedError,
+    InDoubtError,
+    KnowledgeError,
+    LimitError,
+    NotFoundError,
+    TooSlowError,
+    UnavailableError,
+)
 from graph.group_commit import (
     BATCHES_MAX,
     SHARED_CHARS_MAX,
@@ -247,7 +255,10 @@ def _heavy(chars: int) -> list[Command]:
     return [each] * ((chars - 2_100) // 50_011)
 
 
-@pytest.mark.parametrize("alone", [LimitError("memory"), ValueError("a fault of ours"), TooSlowError("too slow")])
+@pytest.mark.parametrize(
+    "alone",
+    [LimitError("memory"), ValueError("a fault of ours"), TooSlowError("too slow"), DatabaseFailedError("at one")],
+)
 def test_one_that_fails_does_not_fail_its_neighbours(alone: Exception) -> None:
     async def scenario() -> None:
         door = Door(lambda keys: alone if "bad" in keys else None)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -687,6 +688,24 @@ def test_the_parts_of_a_document_are_all_of_it(pieces: list[str]) -> None:
     found = list(parts(text.splitlines(keepends=True)))
     assert "".join(found).split() == text.split()
     assert all(part.strip() and len(part) <= PART_CHARS_MAX for part in found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a" * 100_000,
+        "7" * 100_000,
+        "-" * 100_000,
+        "漢" * 100_000,
+        "evidence: `" + "a` `" * 25_000 + "x",
+        '["' + "a" * 100_000,
+    ],
+    ids=["letters", "digits", "hyphens", "ideographs", "spans", "quoted"],
+)
+def test_a_line_of_any_kind_is_looked_through_in_time(line: str) -> None:
+    began = time.process_time()
+    assert without_blocks(line) == (line, 0)
+    assert time.process_time() - began < 0.5
 
 
 def test_a_long_document_is_cut_where_it_may_be() -> None:

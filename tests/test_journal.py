@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ledger import AGENT, HUMAN, Ledger, claim, evidence
 
-from graph.commands import lineage_of_resource, lineage_of_text, read_command, repeats
+from graph.commands import checked_event_id, lineage_of_resource, lineage_of_text, read_command, repeats
 from graph.errors import EventConflictError, KnowledgeError, ValidationError
 from graph.journal import Head, canonical, first_broken
 from graph.knowledge import checked_instant, instant_text
@@ -220,3 +221,20 @@ def test_canonical_json_is_as_the_contract_defines_it(value: object) -> None:
 def test_what_json_cannot_carry_has_no_canonical_form(value: object) -> None:
     with pytest.raises((ValueError, TypeError)):
         canonical([value])
+
+
+@pytest.mark.parametrize("event_id", ["e", "#hint", "e#transfer#sighting", "e" * 200 + "#contradiction-2", "e#other"])
+def test_an_event_id_is_a_key_behind_which_rules_may_stand(event_id: str) -> None:
+    assert checked_event_id(event_id, "event_id") == event_id
+
+
+@pytest.mark.parametrize(
+    "event_id",
+    ["", "e" * 201, "e" * 201 + "#hint", "e" * 200 + "#other", "#hint" * 45, "z#" + "z" * 9_000, "#a" * 500_000 + "!"],
+    ids=lambda event_id: f"{event_id[:3]}… of {len(event_id)}",
+)
+def test_an_event_id_of_another_form_is_refused_at_once(event_id: str) -> None:
+    began = time.process_time()
+    with pytest.raises(ValidationError) as refused:
+        checked_event_id(event_id, "event_id")
+    assert (refused.value.field, time.process_time() - began < 0.5) == ("event_id", True)

@@ -109,6 +109,11 @@ def _raw(text: str | bytes) -> Step:
         (_raw('{"type": "complete", "id": {}}'), 4400, "The id of an operation"),
         (_raw('{"type": "subscribe", "payload": {"query": "{ projects }"}}'), 4400, "The id of an operation"),
         (_raw('{"type": "subscribe", "id": "' + "x" * 200 + '"}'), 4400, "The id of an operation"),
+        (
+            _raw('{"type": "subscribe", "id": "\\ud800", "payload": {"query": "{projects}"}}'),
+            4400,
+            "The id of an operation",
+        ),
         (_raw('{"type": "subscribe", "id": "one", "payload": []}'), 4400, "The payload of subscribe"),
         (_raw('{"type": "subscribe", "id": "one", "payload": {}}'), 4400, "The payload of subscribe"),
         (_raw('{"type": "subscribe", "id": "one", "payload": {"query": 5}}'), 4400, "`query` must be a string"),

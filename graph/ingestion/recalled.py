@@ -19,6 +19,7 @@ _KINDS, _STATES = "|".join(Kind), "|".join(State)
 _FACTS = rf"(?:{_KINDS}), (?:{_STATES}), (?:valid from |validity not told)"
 _TEXT = r'"(?:[^"\\]|\\.)*+"'
 _SPAN = "`[^\n]*`"
+_SPANS = r"`(?=[^\n]*`$)[^\n]*` `[^\n]+"  # two of them up to the end, which is looked at once
 _LEFT_OUT = r"\d+ included, \d+ left out\s*$"
 
 
@@ -43,9 +44,9 @@ _CERTAIN = re.compile(
     "|".join(
         (
             rf"\[{_TEXT}\] {_FACTS}",
-            rf"(?:[\w-]*{_TEXT[1:]}\] |.{{0,40}}, )?{_FACTS}",
+            rf"(?:{_TEXT[1:]}\] |.{{0,40}}, )?{_FACTS}",
             rf"project {_TEXT} at position \d+$",
-            rf"(?:- )?evidence: (?:{_TEXT} {_TEXT}|{_SPAN} {_SPAN})$",
+            rf"(?:- )?evidence: (?:{_TEXT} {_TEXT}|{_SPANS})$",
             r"[</\w> ,]{0,40}\d+ left out\s*$|## Knowledge of?\s*$",
             r"<knowledge|</knowledge>|<item key=\"|</item>|<included |[\w ]{0,12}count=\"\d+\" leftOut=",
             r"\{\"key\": \"|.*\"generation\": \d+, \"kind\": \"|.*[^\\]\", \"evidence\": \[|.*\"cautions\": \[",
