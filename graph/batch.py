@@ -27,7 +27,7 @@ from graph.rows import (
     node_of,
 )
 from graph.slices import Needs, Slice, link_ids
-from graph.transactions import untold
+from graph.untold import untold
 
 T = TypeVar("T")
 Statement = tuple[str, dict[str, Any]]

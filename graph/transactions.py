@@ -11,7 +11,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, LiteralString, TypeVar, cast
+from typing import Any, LiteralString, TypeVar
 
 import neo4j
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction, AsyncSession
@@ -36,6 +36,7 @@ from graph.errors import (
     UnavailableError,
     failure_name,
 )
+from graph.untold import untold
 
 TRANSACTIONS_MAX = 64  # at once; more of them finish none sooner, and all have to fit into the driver's hundred
 SLACK_SECONDS = 0.5  # the server is given the deadline, the client this much more to hear of it
@@ -45,22 +46,6 @@ _OUT_OF_TIME = ("TransactionTimedOut", "LockClient", "BookmarkTimeout")
 _LOG = logging.getLogger("whence.store")
 T = TypeVar("T")
 Work = Callable[[AsyncManagedTransaction], Awaitable[T]]
-
-
-class _Untold(list[Any]):
-    def __repr__(self) -> str:
-        return f"<{len(self)} values>"
-
-
-def untold(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters whose lists the driver does not spell out.
-
-    It spells out all that it sends, for a log that hardly anybody keeps and that should hold no texts; for vectors that
-    takes ten times as long as sending them.
-    """
-    return {
-        name: _Untold(cast("list[Any]", value)) if isinstance(value, list) else value for name, value in params.items()
-    }
 
 
 @dataclass(slots=True)

@@ -708,6 +708,14 @@ def test_a_line_of_any_kind_is_looked_through_in_time(line: str) -> None:
     assert time.process_time() - began < 0.5
 
 
+@pytest.mark.parametrize("line", [". " * 50_000, "A. " * 33_000, "? " * 50_000, "." * 99_999 + "x", "!" * 100_000])
+def test_a_line_of_many_ends_is_cut_and_taken_apart_in_time(line: str) -> None:
+    began = time.process_time()
+    assert "".join(parts([line])) == line
+    asyncio.run(Sentences().distil(line))
+    assert time.process_time() - began < 2.0
+
+
 def test_a_long_document_is_cut_where_it_may_be() -> None:
     sentences = [f"Depot {at} is open. " for at in range(200)]
     found = list(parts(["".join(sentences)]))

@@ -12,7 +12,7 @@ PART_CHARS_MAX = 50_000
 _SENTENCES_MAX = FACTS_MAX - 5  # as they are counted here, which is about as the distiller will
 _WIDE_ENDS = "\u3002\uff01\uff1f"
 _CLOSING = "\"')\\]\u201d\u2019"
-_SENTENCE = re.compile(rf"[.!?]+[{_CLOSING}]*(?=\s|$)|[{_WIDE_ENDS}][{_CLOSING}]*")
+_SENTENCE = re.compile(rf"(?<![.!?])[.!?]++[{_CLOSING}]*+(?=\s|$)|[{_WIDE_ENDS}][{_CLOSING}]*")
 _END = re.compile(rf"[.!?:;{_WIDE_ENDS}][{_CLOSING}]*\s*$|^\s*$")
 _BEGINNING = re.compile(r"\s*(?:[-*+\u2022>]\s|\d{1,3}[.)]\s|#{1,6}\s|[\w][\w .'-]{0,39}:\s)")
 
@@ -46,10 +46,15 @@ def _said(held: list[str]) -> Iterator[str]:
 def _short(lines: Iterable[str]) -> Iterator[str]:
     """The lines; one that says more than a part may in several pieces."""
     for line in lines:
-        rest = line
-        while len(rest) > PART_CHARS_MAX or len(_SENTENCE.findall(rest)) > _SENTENCES_MAX:
-            ends = [found.end() for found in _SENTENCE.finditer(rest[:PART_CHARS_MAX])]
-            at = ends[:_SENTENCES_MAX][-1] if ends else PART_CHARS_MAX
-            yield rest[:at]
-            rest = rest[at:]
-        yield rest
+        at = last = sentences = 0
+        ends = [found.end() for found in _SENTENCE.finditer(line)]
+        for number, end in enumerate((*ends, len(line))):
+            full = sentences == _SENTENCES_MAX and number < len(ends)
+            if last > at and (full or end - at > PART_CHARS_MAX):
+                yield line[at:last]
+                at, sentences = last, 0
+            while end - at > PART_CHARS_MAX:
+                yield line[at : at + PART_CHARS_MAX]
+                at += PART_CHARS_MAX
+            last, sentences = end, sentences + 1
+        yield line[at:]

@@ -19,7 +19,7 @@ from graph.ingestion.stages import Passage
 
 _LANGUAGE = "en"  # of the abbreviations that end no sentence; the ends of sentences are known in all scripts
 _PIECE_CHARS_MAX = 4_000
-_ENDING = re.compile(r"[.!?]+\s+|[\u3002\uff01\uff1f]")
+_ENDING = re.compile(r"(?<![.!?])[.!?]++\s+|[\u3002\uff01\uff1f]")
 FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"\s*#{1,6}\s+(?=\S)")
 _UNDERLINE = re.compile(r"\s*={3,}\s*$")
