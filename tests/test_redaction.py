@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 import re
-import time
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ledger import HUMAN, START
+from quiet import cpu_seconds
 from redaction_corpus import CORPUS, LINES
 
 from graph import check_digits
@@ -166,7 +167,7 @@ _HOSTILE = {
 @pytest.mark.parametrize("name", _HOSTILE)
 def test_a_hostile_text_of_a_hundred_kilobytes_takes_little_and_twice_as_much_takes_twice_as_long(name: str) -> None:
     text = _HOSTILE[name][:100_000]
-    whole, half = _seconds(text), _seconds(text[:50_000])
+    whole, half = (cpu_seconds(partial(redact, each), SECONDS_MAX, times=5) for each in (text, text[:50_000]))
     assert whole < SECONDS_MAX
     assert whole < 4 * half + 0.005  # a square would be four times, and more with what each call costs
 
@@ -183,30 +184,8 @@ def test_no_line_of_the_corpus_is_dear_over_and_over_nor_is_what_it_holds(end: s
 def _dear(line: str) -> float | None:
     """What a hundred kilobytes of it cost; None where that is little."""
     text = (line * (100_000 // len(line) + 1))[:100_000]
-    begun = time.process_time()
-    redact(text)
-    return seconds if time.process_time() - begun > SECONDS_MAX and (seconds := _seconds(text)) >= SECONDS_MAX else None
-
-
-def _slower() -> float:
-    """How many times what a quiet core takes one that others share does: to count so far, 6 ms; 1 at least."""
-    begun = time.process_time()
-    sum(1 for _ in range(200_000))
-    return max(1.0, (time.process_time() - begun) / 0.006)
-
-
-def _seconds(text: str) -> float:
-    """Of a quiet core: how slow this one is, is looked at right before and behind each time.
-
-    What others do only adds to it: the least of some times is taken, and of more where that is beyond the bound.
-    """
-    taken = list[float]()
-    while len(taken) < 5 or (min(taken) >= SECONDS_MAX and len(taken) < 25):
-        before, begun = _slower(), time.process_time()
-        redact(text)
-        spent = time.process_time() - begun
-        taken.append(spent / max(before, _slower()))
-    return min(taken)
+    seconds = cpu_seconds(partial(redact, text), SECONDS_MAX)
+    return seconds if seconds >= SECONDS_MAX else None
 
 
 @pytest.mark.parametrize(
