@@ -3,8 +3,8 @@
 The model is run bare in this process, one turn after the other, as in `embedding.py`. Then the same turns are ingested
 on a server that is started for it, in files of so many turns as `whence ingest` takes them: taken apart, judged,
 compared by meaning with what is known, and written. Costs are seconds of CPU of all processes together: this one, the
-model's and the database's. The turns are made up, and each states two facts; with `--data`, what people said in the
-conversations that `recall.py` reads, who state less.
+model's and the database's, and beside them time by the clock. The turns are made up, and each states two facts; with
+`--data`, what people said in the conversations that `recall.py` reads, who state less.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,20 +60,23 @@ async def measure(connection: Connection, warm: list[str], rounds: list[list[str
         service = Service(store)
         ingestion = Ingestion(service, chosen(service, embedder))
         for number, said in enumerate([warm, *rounds]):
-            alone, before = bare(model, said), spent(embedder)
+            began = time.perf_counter()
+            alone = bare(model, said)
+            before, begun = spent(embedder), time.perf_counter()
             accepted = 0
             for at in range(0, len(said), together):
                 for part in parts(f"{text}\n" for text in said[at : at + together]):
                     done = await ingestion.ingest(Given(f"p{number}", part, f"session:{at}", ACTOR))
                     accepted += done.accepted
-            after = spent(embedder)
+            after, clock = spent(embedder), (time.perf_counter() - begun) / (begun - began)
             own, child, server = after.own - before.own, after.model - before.model, after.server - before.server
             count = len(said)
             if number:
                 each = f"model {child / count * 1e3:.2f}, ingestion {own / count * 1e3:.2f}"
                 print(
                     f"{count} turns, {accepted} facts: {(own + child + server) / alone:.2f} times what embedding them "
-                    f"costs; ms of CPU a turn: embedding alone {alone / count * 1e3:.2f}; {each}, "
+                    f"costs in CPU, {clock:.2f} by the clock; ms of CPU a turn: embedding alone "
+                    f"{alone / count * 1e3:.2f}; {each}, "
                     f"database {server / count * 1e3:.2f}",
                     flush=True,
                 )

@@ -64,12 +64,12 @@ def test_several_texts_are_looked_for_at_once_each_by_its_own_words(scenario: St
         ("q", "c", "The depots close at six", 1),
     )
     database.query("MATCH (n:Knowledge {key: 'gone'}) SET n:Retired")
-    texts = [words.worded(found, "p") for found in (["ferri", "sail"], ["absent"], ["depot", "close"])]
-    name, params = ("propositions_worded", {"project": "p", "texts": texts, "first": 20})
-    rows = database.statement(queries.load(name), params)
-    assert [(row["at"], row["key"], row["generation"], row["proposition"]) for row in rows] == [
-        (0, "b", 1, "Ferries sail at noon"),
-        (2, "a", 1, "The depots close at six"),
+    asked = (["ferri", "sail"], ["absent"], ["depot", "close"], ["noon", "sail"])
+    params = {"project": "p", "texts": [words.worded(found, "p") for found in asked], "first": 20}
+    rows = database.statement(queries.load("propositions_worded"), params)
+    assert sorted((row["key"], row["generation"], row["proposition"], row["places"]) for row in rows) == [
+        ("a", 1, "The depots close at six", [2]),
+        ("b", 1, "Ferries sail at noon", [0, 3]),
     ]
 
 

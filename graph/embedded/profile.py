@@ -18,8 +18,9 @@ OPENED = ("java.base/java.nio", "java.base/java.io", "java.base/sun.nio.ch", "ja
 # query, and wait for a lock as long as a write may take, where the default is for ever. A transaction that is still
 # there after two minutes is ended: a backstop, since every call of ours brings its own, shorter deadline. A plan is
 # kept for ten minutes: the default makes it again every ten seconds while a young store grows, and ours are as good on
-# the first day, as tests see to (test_cypher_explain.py). The two internal settings save ten seconds of quiet at each
-# stop; the blocklist is the one that Neo4j itself recommends for Community.
+# the first day, as tests see to (test_cypher_explain.py). Pieces of an index of vectors are merged ten at a time: each
+# look-up goes through every piece, and fifty of them, the default, made it twice as dear. Two more internal settings
+# save ten seconds of quiet at each stop; the blocklist is the one that Neo4j itself recommends for Community.
 SHARED = (
     ("server.default_listen_address", "127.0.0.1"),
     ("server.https.enabled", "false"),
@@ -31,6 +32,7 @@ SHARED = (
     ("dbms.cypher.min_replan_interval", "10m"),
     ("dbms.security.procedures.allowlist", ""),
     ("dbms.security.allow_csv_import_from_file_urls", "false"),
+    ("internal.dbms.index.vector.standard_merge_factor", "10"),
     ("internal.dbms.cypher_ip_blocklist", "0.0.0.0/0,::/0"),
     ("internal.dbms.bolt.netty_server_shutdown_quiet_period", "0"),
     ("internal.server.bolt.thread_pool_shutdown_wait_time", "0s"),
@@ -130,7 +132,9 @@ def serving(memory: int) -> Profile:
 
     A quarter of the memory is heap (512 MiB to 4 GiB) and an eighth is page cache (64 MiB to 2 GiB), so that half is
     left to the API and to the rest of the machine. Log files are made at full size, since that came back from a full
-    disk every time and making them piece by piece did not; 64 MiB each keeps a young store small.
+    disk every time and making them piece by piece did not; 64 MiB each keeps a young store small. The compiler inlines
+    less than by default: it takes half of the CPU, which is most of what a young server uses, sooner has what it makes
+    warm, and what it makes is a few parts in a hundred slower at most (bench/README.md).
     """
     heap = max(512, min(4096, memory // 4 // MIB))
     return Profile(
@@ -138,7 +142,7 @@ def serving(memory: int) -> Profile:
         heap_mib=heap,
         transaction_mib=heap // 4,
         page_cache_mib=max(64, min(2048, memory // 8 // MIB)),
-        flags=("-XX:+UseG1GC", "-Xms256m"),
+        flags=("-XX:+UseG1GC", "-Xms256m", "-XX:FreqInlineSize=100", "-XX:InlineSmallCode=1200"),
         settings=(
             ("db.store.files.preallocate", "true"),
             ("db.tx_log.preallocate", "true"),
