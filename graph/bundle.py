@@ -237,6 +237,8 @@ def _damaged(what: str) -> ValidationError:
 
 
 def _manifest(archive: zipfile.ZipFile) -> dict[str, Any]:
+    if MANIFEST not in archive.NameToInfo:
+        raise _damaged(f"{MANIFEST} is missing from the backup")
     with _refused_as(MANIFEST):
         entry = archive.getinfo(MANIFEST)
         if entry.file_size > MANIFEST_BYTES_MAX:

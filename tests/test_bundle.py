@@ -230,6 +230,8 @@ def test_a_damaged_file_is_refused_by_its_name_and_nothing_is_taken(place: Place
         ):
             with pytest.raises(ValidationError, match=name):
                 place.restored(damaged)
+    with pytest.raises(ValidationError, match=f"{MANIFEST} is missing"):
+        place.restored(packed({name: parts(whole)[name] for name in names}))
     assert place.projects() == []
 
 
