@@ -65,8 +65,9 @@ def test_several_texts_are_looked_for_at_once_each_by_its_own_words(scenario: St
     )
     database.query("MATCH (n:Knowledge {key: 'gone'}) SET n:Retired")
     asked = (["ferri", "sail"], ["absent"], ["depot", "close"], ["noon", "sail"])
-    params = {"project": "p", "texts": [words.worded(found, "p") for found in asked], "first": 20}
-    rows = database.statement(queries.load("propositions_worded"), params)
+    texts = [words.worded(found, "p") for found in asked]
+    name, params = ("propositions_worded", {"project": "p", "texts": texts, "first": 20})
+    rows = database.statement(queries.load(name), params)
     assert sorted((row["key"], row["generation"], row["proposition"], row["places"]) for row in rows) == [
         ("a", 1, "The depots close at six", [2]),
         ("b", 1, "Ferries sail at noon", [0, 3]),
