@@ -18,7 +18,11 @@ def slower() -> float:
 
 
 def cpu_seconds(
-    work: Callable[[], object], bound: float, used: Callable[[], float] = time.process_time, times: int = 1
+    work: Callable[[], object],
+    bound: float,
+    used: Callable[[], float] = time.process_time,
+    times: int = 1,
+    more: int = MORE,
 ) -> float:
     """Seconds of a quiet core's CPU that the work takes.
 
@@ -30,9 +34,10 @@ def cpu_seconds(
         bound: Seconds that it should stay below.
         used: Tells the seconds of CPU that the process which does it has used so far.
         times: How often it is done at least.
+        more: How often it is done again at most; 0 for what may be remembered and cost less the second time.
     """
     taken = list[float]()
-    while len(taken) < times or (min(taken) >= bound and len(taken) < times + MORE):
+    while len(taken) < times or (min(taken) >= bound and len(taken) < times + more):
         before, began = slower(), used()
         work()
         spent = used() - began

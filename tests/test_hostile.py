@@ -95,7 +95,7 @@ def _send(service: Served, each: Hostile) -> httpx.Response:
 
 def _observe(service: Served, each: Hostile) -> Observed:
     sent = list[httpx.Response]()
-    spent = cpu_seconds(lambda: sent.append(_send(service, each)), CPU_SECONDS_MAX, service.cpu)
+    spent = cpu_seconds(lambda: sent.append(_send(service, each)), CPU_SECONDS_MAX, service.cpu, more=0)
     response = sent[0]
     body = json.loads(response.content.decode()) if response.content else {}
     return Observed(response.status_code, len(response.content), body, spent, service.ask(SMALL))

@@ -97,9 +97,12 @@ def each_as_expected(service: Served, answered: Callable[[str], set[str] | None]
 def observed(
     service: Served, answered: Callable[[str], set[str] | None], each: Hostile
 ) -> tuple[set[str] | None, float]:
-    """What a document was answered the first time, and the seconds of CPU that it takes."""
+    """What a document was answered the first time, and the seconds of CPU that it takes.
+
+    A text that came before is remembered and costs less: each further time it ends in one blank more.
+    """
     query, found = query_of(each), list[set[str] | None]()
-    spent = cpu_seconds(lambda: found.append(answered(query)), CPU_SECONDS_MAX, service.cpu)
+    spent = cpu_seconds(lambda: found.append(answered(query + " " * len(found))), CPU_SECONDS_MAX, service.cpu)
     return found[0], spent
 
 
